@@ -3,7 +3,7 @@
 # Needs Rust and a C compiler, nothing else.
 #
 #   ./check.sh            all of it
-#   ./check.sh fmt lint   only these: fmt words lint members workspace docs package python deny
+#   ./check.sh fmt lint   only these: fmt words lint members systems workspace docs package python deny
 #   ./check.sh quick      not part of all: what to run before each commit, some minutes after a first build (CONTRIBUTING.md)
 #   ./check.sh python     the Python package: part of all where scripts/python-env.sh has made its environment, else skipped, and said
 set -euo pipefail
@@ -36,6 +36,8 @@ members() {
     for member in wire history sensors sessions probe analysis python; do cargo clippy -p "gnntop-$member" -- -D warnings; done
     cargo clippy -p gnntop --no-default-features -- -D warnings
 }
+# The program that reads, for macOS and Windows: it compiles.
+systems() { scripts/other-systems.sh; }
 # Every test, in one build, and the examples in the documentation. Traces that others published lie beside the repository.
 workspace() {
     cargo test "${ALL[@]}" --tests
@@ -70,13 +72,13 @@ python() {
     cargo build -p gnntop -p gnntop-python --no-default-features
     (
         cd python
-        "$home/bin/ruff" format --check . ../scripts/python-cost.py ../scripts/corpus*.py ../scripts/gpu-sensors.py ../scripts/torch-on-gpu.py ../scripts/public ../scripts/torture
-        "$home/bin/ruff" check . ../scripts/python-cost.py ../scripts/corpus*.py ../scripts/gpu-sensors.py ../scripts/torch-on-gpu.py ../scripts/public ../scripts/torture
+        "$home/bin/ruff" format --check . ../scripts/python-cost.py ../scripts/conda.py ../scripts/corpus*.py ../scripts/gpu-sensors.py ../scripts/torch-on-gpu.py ../scripts/far.py ../scripts/public ../scripts/torture
+        "$home/bin/ruff" check . ../scripts/python-cost.py ../scripts/conda.py ../scripts/corpus*.py ../scripts/gpu-sensors.py ../scripts/torch-on-gpu.py ../scripts/far.py ../scripts/public ../scripts/torture
         "$home/bin/mypy" --config-file mypy.ini
         "$home/bin/python" -m pytest --quiet tests
     )
 }
-if [ $# -eq 0 ]; then set -- fmt words lint members workspace docs package python deny; fi
+if [ $# -eq 0 ]; then set -- fmt words lint members systems workspace docs package python deny; fi
 for part in "$@"; do
     echo "== $part"
     begin=$SECONDS

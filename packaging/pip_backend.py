@@ -36,7 +36,7 @@ EXTRA = f"Provides-Extra: trainings\nRequires-Dist: gnntop-trainings == {VERSION
 def build_wheel(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     """The wheel `gnntop`, for PEP 517. Returns its file's name."""
     library = built_library()
-    program = os.environ.get("GNNTOP_PROGRAM") or built_program(library, "--no-default-features")
+    program = os.environ.get("GNNTOP_PROGRAM") or built_program(library, "small", "--no-default-features")
     package = ROOT / "python"
     files = {
         str(path.relative_to(package)): path.read_bytes()
@@ -51,7 +51,7 @@ def build_wheel(wheel_directory: str, config_settings: object = None, metadata_d
 
 def build_trainings_wheel(wheel_directory: str) -> str:
     """The wheel `gnntop-trainings`. Returns its file's name."""
-    program = built_program(built_library())
+    program = built_program(built_library(), "release")
     files = {f"gnntop_trainings-{VERSION}.data/scripts/gnntop-trainings": stripped(program)}
     return write_wheel(
         pathlib.Path(wheel_directory), "gnntop-trainings", f"Requires-Dist: gnntop == {VERSION}\n", files
@@ -105,12 +105,12 @@ def built_library() -> pathlib.Path:
     return folder / target() / "release/libgnntop_python.so"
 
 
-def built_program(library: pathlib.Path, *features: str) -> pathlib.Path:
-    """The program with these features, which carries the library."""
+def built_program(library: pathlib.Path, profile: str, *features: str) -> pathlib.Path:
+    """The program by this profile of Cargo and with these features, which carries the library."""
     build, suffix = ("zigbuild", ".2.17") if shutil.which("cargo-zigbuild") else ("build", "")
     os.environ["GNNTOP_NATIVE_LIBRARY"] = str(library)
-    run("cargo", build, "--release", "--locked", "-p", "gnntop", "--target", target() + suffix, *features)
-    return target_folder() / target() / "release/gnntop"
+    run("cargo", build, "--profile", profile, "--locked", "-p", "gnntop", "--target", target() + suffix, *features)
+    return target_folder() / target() / profile / "gnntop"
 
 
 def target_folder() -> pathlib.Path:

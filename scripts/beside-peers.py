@@ -29,7 +29,7 @@ def rows(a):
     return {
         "pna": ("pna --preset study --workers 0 --steps 4", [(a.pyg, "pna.py --batch-size 512 --steps 3 --flush 1")]),
         "gcn": (f"gcn --recipe study --runs 1 --epochs 300 --data {a.cora}",
-                [(a.pyg, f"gcn_cora.py --variant {v} --epochs 300 --flush 1 --data {a.cora}") for v in ("eager", "cached", "sparse")]),
+                [(a.pyg, f"gcn_cora.py --variant {v} --epochs 300 --flush 1 --data {a.cora}") for v in ("eager", "cached", "sparse", "compile")]),
         "sage": (f"sage {sampled}", [(a.dgl, f"{peer} --system dgl --model sage")]),
         "gat": (f"gat {sampled}", [(a.dgl, f"{peer} --system dgl --model gat")]),
         "vig": (f"vig --data {a.images} --workers 0 --batch-size 20 --epochs 1 --steps 12",
@@ -72,7 +72,7 @@ def main():
         for python, script in peers:
             pairs = [(ours(training), theirs(a, python, script)) for _ in range(a.repeats)]
             (step, memory), (peer_step, peer_memory) = ([statistics.median(c) for c in zip(*side)] for side in zip(*pairs))
-            peer = script.split()[0] + "".join(f" {w}" for w in script.split() if w in ("eager", "cached", "sparse", "dgl", "csr"))
+            peer = script.split()[0] + "".join(f" {w}" for w in script.split() if w in ("eager", "cached", "sparse", "compile", "dgl", "csr"))
             print(f"| {name} | `train {training.split(' --data')[0]}` | {step:.2f} | {memory:.0f} | {peer} | {peer_step:.2f} | {peer_memory:.0f} "
                   f"| {peer_step / step:.1f} |", flush=True)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Records the programs of python/tests/corpus, and scores what gnntop finds in them against their labels.
+"""Records the programs of python/tests/corpus, and scores what gnntop finds in them against their labels. With
+`score --from recordings/unseen`, scores recordings of the programs of python/tests/unseen; likewise unseen2.
 
 usage: scripts/corpus.py record [--gnntop PROGRAM] [--native LIBRARY] [--python PYTHON] [--to FOLDER] [NAME]...
        scripts/corpus.py score  [--gnntop PROGRAM] [--from FOLDER] [--lot seen|unseen] [--list]
@@ -8,10 +9,11 @@ A label is beside its recording, in the form of recordings/labelled, with more l
 
     run:      how it is recorded: options, then the program and its arguments (below)
     lot:      `seen` while the checks are written, or `unseen`: a third, by lot
-    expect:   kinds that must be found
+    expect:   kinds that must be found; of `denormals|drift` one is enough
     also:     kinds that are true as well, and count neither way
-    place:    KIND: PATTERN; PATTERN: all must be in one finding of this kind, in any of its sentences. One line a kind
-    verdict:  a pattern of the verdict's first part, if the cause is large enough to be first
+    place:    KIND: PATTERN; PATTERN: all must be in one finding of this kind (or KIND|KIND), in any of its sentences
+    verdict:  a pattern of the verdict's first part, if the cause is large enough to be first. Contention that is true
+              as well (`also`) is passed over: it is the machine's
     says:     a pattern that must be in the report's text
     never:    a pattern that must not be
     machine:  written when recorded: cores that other programs used, and waits for memory and cores
@@ -209,7 +211,7 @@ def waited(recording: Path, gnntop: Path) -> float:
 def print_scores(options: argparse.Namespace) -> None:
     """Prints tables for each lot and for all, and on request what is wrong."""
     folder = options.folder or RECORDINGS
-    wanted = [it for it in labels(RECORDINGS) if (folder / f"{it.name}.gnntop").exists()]
+    wanted = [it for it in labels(folder) or labels(RECORDINGS) if (folder / f"{it.name}.gnntop").exists()]
     scored = [score(label, folder, options.gnntop) for label in wanted]
     for name in ("seen", "unseen", "all"):
         part = [one for one in scored if name in (one.label.one("lot"), "all")]

@@ -33,7 +33,7 @@ pack() {
     bytes=$(stat --format=%s "$folder/gnntop")
     echo "$folder.tar.gz: $(stat --format=%s "$folder.tar.gz") bytes, the program $bytes bytes"
     # So that it does not grow unseen. The aim, which it misses, is 6 MB (docs/releasing.md).
-    if [[ $1 == gnntop-viewer-* && $bytes -ge 16000000 ]]; then echo "the viewer has 16 MB or more" >&2 && exit 1; fi
+    if [[ $1 == gnntop-viewer-* && $bytes -ge 13000000 ]]; then echo "the viewer has 13 MB or more" >&2 && exit 1; fi
     rm -r "$folder"
 }
 # run_packed TARBALL: the program runs from where it was unpacked, and all of the tarball is there.
@@ -43,18 +43,31 @@ run_packed() {
     tar --extract --gzip --file="$1" --directory="$folder"
     "$folder"/*/gnntop --version
     "$folder"/*/gnntop doctor >/dev/null
+    "$folder"/*/gnntop report recordings/demo/gc.gnntop | grep 'garbage collection'
+    { timeout 9 "$folder"/*/gnntop demo gc --plain </dev/null || true; } | grep --max-count=1 'steps/s'
     test -s "$folder"/*/completions/gnntop.bash && test -s "$folder"/*/man/gnntop.1 && test -s "$folder"/*/LICENSE-MIT
     rm -r "$folder"
 }
-# debian PROGRAM: the Debian package. It depends on the C library that the program was linked with.
+# debian PROGRAM: the Debian package, by DEBFULLNAME and DEBEMAIL. It depends on the C library that the program was linked with.
 debian() {
-    local root=$out/deb glibc
+    local root=$out/deb glibc maintainer="${DEBFULLNAME:-The gnntop authors} <${DEBEMAIL:-nobody@example.invalid}>"
     glibc=$(readelf --dyn-syms --wide "$1" | grep -o 'GLIBC_[0-9.]*' | sort --version-sort --unique | tail -1)
     install -D --mode=755 "$1" "$root/usr/bin/gnntop"
     strip "$root/usr/bin/gnntop"
     mkdir -p "$root"/usr/share/{doc/gnntop,man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d}
-    cat LICENSE-MIT LICENSE-APACHE >"$root/usr/share/doc/gnntop/copyright"
-    gzip --no-name --best <CHANGELOG.md >"$root/usr/share/doc/gnntop/changelog.gz"
+    cat - LICENSE-MIT >"$root/usr/share/doc/gnntop/copyright" <<END
+gnntop is the work of its authors. You may use it under either of two licences, as you choose: Apache's, version 2.0, which is
+/usr/share/common-licenses/Apache-2.0, or the following.
+
+END
+    gzip --no-name --best <CHANGELOG.md >"$root/usr/share/doc/gnntop/CHANGELOG.md.gz"
+    gzip --no-name --best >"$root/usr/share/doc/gnntop/changelog.gz" <<END
+gnntop ($version) unstable; urgency=medium
+
+  * What is new is in CHANGELOG.md.gz.
+
+ -- $maintainer  $(git log -1 --format=%aD 2>/dev/null || date --rfc-email)
+END
     "$1" man "$root/usr/share/man/man1"
     gzip --no-name --best "$root"/usr/share/man/man1/*
     "$1" completions bash >"$root/usr/share/bash-completion/completions/gnntop"
@@ -65,7 +78,7 @@ debian() {
 Package: gnntop
 Version: $version
 Architecture: $(dpkg --print-architecture)
-Maintainer: The gnntop authors
+Maintainer: $maintainer
 Section: utils
 Priority: optional
 Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1
@@ -98,7 +111,7 @@ run_debian() {
     fi
     rm -r "$folder"
 }
-build() { cargo build --release --locked --target "$target" "$@"; }
+build() { cargo build --locked --target "$target" -p gnntop "$@"; }
 
 # A static program carries a native part that is linked with glibc, as Python is: by default this machine's.
 if [[ $target == *-musl ]] && command -v cargo-zigbuild >/dev/null; then
@@ -108,9 +121,9 @@ fi
 if [ -n "${GNNTOP_PROGRAM:-}" ]; then
     pack "gnntop-$version-$target" "$GNNTOP_PROGRAM"
 else
-    build -p gnntop --no-default-features
-    pack "gnntop-viewer-$version-$target" "target/$target/release/gnntop"
-    build -p gnntop
+    build --profile small --no-default-features
+    pack "gnntop-viewer-$version-$target" "target/$target/small/gnntop"
+    build --release
     pack "gnntop-$version-$target" "target/$target/release/gnntop"
 fi
 if [ "$test" = yes ]; then for tarball in "$out"/*.tar.gz; do run_packed "$tarball"; done; fi

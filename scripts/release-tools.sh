@@ -4,5 +4,5 @@
 set -euo pipefail
 sudo apt-get install --quiet --yes musl-tools
 rustup target add x86_64-unknown-linux-musl aarch64-unknown-linux-gnu
-python3 -m pip install --quiet --user auditwheel cargo-zigbuild ziglang
+PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --quiet --user auditwheel cargo-zigbuild ziglang
 cargo install --locked cargo-cyclonedx

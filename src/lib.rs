@@ -18,16 +18,23 @@
 //!       collector ─▶ log: its output, bounded
 //! ```
 //!
-//! `phase_style` has the letters and colours of phases for pages and the screen, `wrap` breaks lines for both. `runs_table` has the
-//! columns of a table of many runs, for the screen and for text.
+//! `phase_style` has the letters and colours of phases for pages and the screen, `wrap` breaks lines for both. `locked_dir` is a temporary
+//! folder whose owner is known. `runs_table` has the
+//! columns of a table of many runs, for the screen and for text. `platform` is what differs between systems; what has to do with
+//! running programs is for Linux alone.
 
 pub mod app;
 pub mod cli;
+#[cfg(target_os = "linux")]
 pub mod death;
 pub mod export;
 pub mod import;
+#[cfg(target_os = "linux")]
+mod locked_dir;
 pub mod log;
 mod phase_style;
+pub mod platform;
+#[cfg(target_os = "linux")]
 pub mod python;
 pub mod report;
 pub mod runs_table;

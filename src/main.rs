@@ -3,8 +3,6 @@
 use std::process::ExitCode;
 use std::thread;
 
-use rustix::process::{Resource, getrlimit};
-
 #[cfg(feature = "workloads")]
 use gnntop_workloads::{EndsWhenRefused, TrackingAllocator};
 
@@ -20,9 +18,10 @@ const PANICKED: u8 = 101;
 const STACK: usize = 2 << 20;
 
 fn main() -> ExitCode {
+    gnntop::platform::process::ignore_min_stack();
     let run = || gnntop::cli::main(std::env::args_os());
     // Not always, since a built-in training is watched on the main thread.
-    let is_small = getrlimit(Resource::Stack).current.is_some_and(|limit| limit < STACK as u64);
+    let is_small = gnntop::platform::process::main_stack_bytes().is_some_and(|limit| limit < STACK as u64);
     let own = is_small.then(|| thread::Builder::new().stack_size(STACK).spawn(run).ok()).flatten();
     // A thread that panics has said so.
     ExitCode::from(own.map_or_else(run, |own| own.join().unwrap_or(PANICKED)))

@@ -1,10 +1,13 @@
 //! `gnntop mcp`, as a client sees it: lines in, lines out.
 
+use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, wait_until};
 
 /// The recording of a demo.
 fn demo(fault: &str) -> String {
@@ -17,7 +20,7 @@ fn results(sessions: &Sessions, requests: &[(&str, Value)]) -> Vec<Value> {
     let lines = requests.iter().enumerate().map(|(id, (method, parameters))| {
         format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }))
     });
-    let ran = sessions.run_with(["mcp"], lines.collect::<String>().as_bytes());
+    let ran = sessions.run_with(["mcp", "--allow-run"], lines.collect::<String>().as_bytes());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let answers: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), requests.len(), "nothing but answers: {}", ran.out);
@@ -128,6 +131,68 @@ fn resources_are_the_findings_and_reports() {
     assert!(results[1]["contents"][0]["text"].as_str().unwrap().contains("data-bound"));
     assert!(results[2]["contents"][0]["text"].as_str().unwrap().contains("| "));
     assert_eq!(results[3], Value::Null, "nothing outside is read");
+}
+
+/// A program that publishes steps of this many milliseconds, for a shell.
+fn training(step_ms: u32) -> String {
+    let this = std::env::current_exe().unwrap();
+    let name = "prove::a_tiny_training";
+    format!("PROVE_MS={step_ms} exec {} --exact {name} --ignored --nocapture", this.display())
+}
+
+#[test]
+fn a_program_is_profiled_and_a_change_proven_where_that_is_allowed() {
+    let sessions = Sessions::new();
+    let call = |name: &str, arguments: Value| ("tools/call", json!({ "name": name, "arguments": arguments }));
+    let shell = |command: &str| json!({ "command": ["sh", "-c", command] });
+    let results = results(
+        &sessions,
+        &[
+            call("profile", shell(&training(2))),
+            call("profile", shell("echo nothing to see; exit 7")),
+            call("prove", json!({ "baseline": training(12), "candidate": training(1), "pairs": 6 })),
+            call("prove", json!({ "baseline": "exit 7", "candidate": "exit 7" })),
+            call("prove", json!({ "job": "prove-3" })),
+            call("trace", json!({ "run": "nothing-like-it" })),
+        ],
+    );
+    let [profiled, failed, proven, unproven, asked, traced] = &results[..] else { panic!("{results:?}") };
+    assert_eq!(profiled["structuredContent"]["data"]["steps"]["total"], 40, "{profiled}");
+    assert_eq!(profiled["structuredContent"]["data"]["exit_code"], 0, "{profiled}");
+    assert!(failed.to_string().contains("nothing to see"), "{failed}");
+    assert!(proven["structuredContent"]["summary"].as_str().unwrap().starts_with("faster: "), "{proven}");
+    assert_eq!(proven["structuredContent"]["next_step"], "keep the change");
+    assert_eq!(unproven["isError"], true, "{unproven}");
+    assert!(unproven.to_string().contains("exit code 7"), "{unproven}");
+    assert_eq!(asked["structuredContent"], proven["structuredContent"], "a job is there until the server ends");
+    assert!(traced.to_string().contains("nothing-like-it"), "{traced}");
+}
+
+#[test]
+fn what_an_agent_started_ends_with_the_server() {
+    let sessions = Sessions::new();
+    let endless = json!({ "command": ["sh", "-c", "echo $$ > pid; exec sleep 1000"] });
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                          "params": { "name": "profile", "arguments": endless } });
+    let mut server = sessions.gnntop(["mcp", "--allow-run"]);
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    writeln!(server.stdin.as_mut().unwrap(), "{request}").unwrap();
+    let pid = sessions.path().join("pid");
+    wait_until(|| fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
+    let program = fs::read_to_string(&pid).unwrap().trim().to_owned();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    wait_until(|| !Path::new("/proc").join(&program).exists());
+}
+
+#[test]
+fn programs_are_started_only_where_that_is_allowed() {
+    let sessions = Sessions::new();
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                          "params": { "name": "profile", "arguments": { "command": ["touch", "started"] } } });
+    let ran = sessions.run_with(["mcp"], format!("{request}\n").as_bytes());
+    assert!(ran.out.contains("--allow-run"), "{ran:?}");
+    assert!(!sessions.path().join("started").exists());
 }
 
 #[test]

@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
-use crate::sessions::{Ran, Sessions, has_python};
+use crate::sessions::{Ran, Sessions, has_python, spawn, wait_until};
 use serde_json::Value;
 
 /// Steps of its own, then whatever follows.
@@ -175,6 +176,29 @@ fn successful_program_has_no_death() {
         return;
     };
     assert_eq!((death.ran.code, death.cause), (Some(0), Value::Null), "a thread's exit is not the program's");
+}
+
+#[test]
+fn death_of_a_rank_is_its_own_while_another_still_runs() {
+    if !has_python((3, 10), (4, 0)) {
+        return;
+    }
+    let sessions = Sessions::new();
+    let waits = "import gnntop, os, time\ngnntop.step()\nwhile not os.path.exists('stop'): time.sleep(0.05)\n";
+    sessions.file("waits.py", waits.as_bytes());
+    sessions.file("dies.py", format!("{STEPS}raise ValueError('thrown')").as_bytes());
+    let rank = |rank: &str, script: &str| {
+        let mut command = sessions.gnntop(["run", "--plain", "--", "python3", script]);
+        command.envs([("RANK", rank), ("WORLD_SIZE", "2"), ("GNNTOP_RUN", "job")]);
+        command
+    };
+    let mut other = spawn(rank("0", "waits.py").stdout(Stdio::null()).stderr(Stdio::null()));
+    wait_until(|| sessions.run(["list"]).out.contains("waits.py"));
+    let died = rank("1", "dies.py").output().unwrap();
+    sessions.file("stop", b"");
+    other.wait().unwrap();
+    let said = String::from_utf8_lossy(&died.stderr).into_owned();
+    assert!(said.contains("ValueError: thrown") && said.contains("step 20"), "{said}");
 }
 
 #[test]

@@ -94,10 +94,20 @@ fn nothing_is_said_of_a_running_program_in_a_replay() {
 
 #[test]
 fn end_goes_to_the_end_of_a_replay() {
+    let end = Some(Effect::Control(Control::SeekShare(1.0)));
     let mut app = replay_of(&spiky().bytes());
-    press(&mut app, &[Key::Left]);
-    assert_eq!(press(&mut app, &[Key::End]), None, "first to the newest step");
-    assert_eq!(press(&mut app, &[Key::End]), Some(Effect::Control(Control::SeekShare(1.0))));
+    for view in ['1', '2', '3', '4', '5', '6', '7', '8', '9', 'f', 'V', 'm', '?'] {
+        press(&mut app, &[Key::Left, Key::Char(view)]);
+        assert_eq!(press(&mut app, &[Key::End]), end, "key {view}");
+        assert_eq!(app.window().cursor(), None, "and follows there");
+    }
+    press(&mut app, &[Key::Esc, Key::Char('1'), Key::Char(':')]);
+    let typed: Vec<Key> = "end".chars().map(Key::Char).chain([Key::Enter]).collect();
+    assert_eq!(press(&mut app, &typed), end);
+    assert!(screen(&mut app, 120, 24).contains("End end"), "the footer says how");
+    press(&mut app, &[Key::Char('8'), Key::Char('?')]);
+    let help = screen(&mut app, 120, 100);
+    assert!(help.contains("End           go to the end of the replay") && !help.contains("G  End"), "{help}");
 }
 
 #[test]

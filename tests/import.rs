@@ -3,6 +3,7 @@
 mod chrome;
 mod doubts;
 mod forms;
+mod histories;
 mod published;
 mod short;
 

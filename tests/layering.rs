@@ -75,15 +75,20 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn assert_no_mention(place: &str, words: &[&str]) {
+/// The files of a module, without those that are only built for tests.
+fn files_of(place: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let single = root.join(format!("{place}.rs"));
     let mut files = if root.join(place).is_dir() { rust_files(&root.join(place)) } else { vec![] };
     files.extend(single.is_file().then_some(single));
     assert!(!files.is_empty(), "{place} exists");
+    files.retain(|file| !file.ends_with("tests.rs") && !file.ends_with("properties.rs"));
+    files
+}
+
+fn assert_no_mention(place: &str, words: &[&str]) {
     // Modules that are only built for tests may look at everything.
-    let is_tests = |file: &PathBuf| file.ends_with("tests.rs") || file.ends_with("properties.rs");
-    for file in files.into_iter().filter(|file| !is_tests(file)) {
+    for file in files_of(place) {
         let text = fs::read_to_string(&file).unwrap();
         for word in words {
             assert!(!text.contains(word), "{} mentions {word}", file.display());
@@ -119,6 +124,36 @@ fn data_flows_one_way() {
     assert_no_mention("src/report", &["gnntop_analysis::source", "crate::study"]);
     assert_no_mention("src/study", &["gnntop_analysis::source", "std::process"]);
     assert_no_mention("src/viewer", &["crate::cli"]);
+}
+
+/// The modules of the command line that every system has.
+fn commands_of_every_system() -> Vec<String> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/mod.rs")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let is_everywhere = |pair: &[&str]| !pair[0].starts_with("#[cfg(");
+    let names = lines.windows(2).filter(|pair| is_everywhere(pair)).filter_map(|pair| pair[1].strip_prefix("mod "));
+    names.map(|name| format!("src/cli/{}", name.trim_end_matches(';'))).collect()
+}
+
+#[test]
+fn what_differs_between_systems_has_one_place() {
+    let commands = commands_of_every_system();
+    assert!(commands.len() > 20 && !commands.contains(&"src/cli/run".to_owned()), "{commands:?}");
+    let folders = ["app", "export", "import", "report", "runs_table", "study", "ui", "viewer"];
+    let folders = folders.map(|folder| format!("src/{folder}"));
+    for place in folders.into_iter().chain(commands) {
+        for file in files_of(&place) {
+            let text = fs::read_to_string(&file).unwrap();
+            let code = text.lines().take_while(|line| *line != "#[cfg(test)]");
+            for line in code {
+                for word in
+                    ["std::os::", "rustix::", "libc::", "target_os", "cfg(unix)", "cfg(windows)", "\"/dev/", "\"/proc/"]
+                {
+                    assert!(!line.contains(word), "{}: src/platform is for this: {line}", file.display());
+                }
+            }
+        }
+    }
 }
 
 #[test]

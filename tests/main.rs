@@ -22,12 +22,15 @@ mod documents;
 mod emissions;
 mod export;
 mod export_parquet;
+mod far;
 mod faults;
 mod first_look;
 mod gates;
 mod import;
 mod interaction;
 mod layering;
+#[cfg(target_os = "linux")]
+mod left_alone;
 mod mutants;
 mod names;
 #[cfg(unix)]
@@ -46,6 +49,7 @@ mod prove;
 mod python;
 mod python_view;
 mod ranks_view;
+mod recorded_screens;
 mod recording;
 mod restarts;
 #[cfg(unix)]
@@ -57,6 +61,7 @@ mod screen_pty;
 mod screens;
 mod serving;
 mod sessions;
+mod sharing;
 #[cfg(target_os = "linux")]
 mod stacks;
 mod stacks_view;
@@ -72,6 +77,7 @@ mod terminal;
 mod top;
 #[cfg(unix)]
 mod tracing;
+mod train_job;
 mod values_view;
 mod views;
 mod watch;

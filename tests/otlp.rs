@@ -235,6 +235,34 @@ fn recording_is_pushed_once_and_compressed_with_headers() {
     assert_eq!(number(&named(&received.body, "gnntop.steps")[0]["asInt"]), 100.0);
 }
 
+const PARTIAL: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n\
+                       {\"partialSuccess\":{\"rejectedDataPoints\":\"3\",\"errorMessage\":\"too \\u001b[31mold\"}}";
+
+#[test]
+fn push_fails_where_the_collector_rejects_a_part() {
+    let sessions = Sessions::new();
+    let recording = sessions.file("a.gnntop", &TrainingRun::default().bytes());
+    sessions.ended("pna", &TrainingRun::default().bytes());
+    for named in [recording.to_str().unwrap(), "pna"] {
+        let (_collector, address) = Collector::start(&[PARTIAL]);
+        let ran = sessions.run(["push", named, "--otlp", &address]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains("did not take all figures: 3 values were rejected: too "), "{ran:?}");
+        assert!(!ran.err.contains('\u{1b}'), "{ran:?}");
+    }
+}
+
+#[test]
+fn push_says_for_how_long_a_collector_did_not_answer() {
+    let sessions = Sessions::new();
+    let recording = sessions.file("a.gnntop", &TrainingRun::default().bytes());
+    let (_collector, address) = Collector::start(&[""]);
+    let mut push = sessions.gnntop(["push", recording.to_str().unwrap(), "--otlp", &address]);
+    let ran = Ran::new(&push.env("OTEL_EXPORTER_OTLP_TIMEOUT", "1500").output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("the collector did not answer within 1.5 s"), "{ran:?}");
+}
+
 #[test]
 fn busy_collector_gets_each_point_once() {
     let sessions = Sessions::new();

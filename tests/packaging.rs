@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, has_python};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -26,8 +26,22 @@ fn recipes_have_the_version_the_address_and_the_checksum() {
             assert!(text.contains(part), "{recipe} has no {part}: {text}");
         }
     }
-    let syntax = Command::new("bash").arg("-n").arg(sessions.path().join("packaging/PKGBUILD")).status().unwrap();
-    assert!(syntax.success());
+}
+
+/// With those of their tools that are here; it says which are not. CI builds by them.
+#[test]
+fn recipes_are_read_by_the_tools_of_their_packagers() {
+    let sessions = Sessions::new();
+    let mut recipes = Command::new(root().join("scripts/recipes.sh"));
+    let read = recipes.arg("--read").arg(sessions.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&read.stdout);
+    print!("{text}");
+    assert!(read.status.success(), "{text}{}", String::from_utf8_lossy(&read.stderr));
+    for recipe in ["conda", "aur", "nix", "homebrew"] {
+        assert!(text.contains(&format!("== {recipe}\n")), "{text}");
+    }
+    let arch = format!("releases/download/v{}/packaging/PKGBUILD", env!("CARGO_PKG_VERSION"));
+    assert!(Command::new("bash").arg("-n").arg(sessions.path().join(arch)).status().unwrap().success());
 }
 
 #[test]
@@ -55,6 +69,9 @@ print("\n".join(wheel.namelist()), wheel.read(info + "METADATA").decode(), wheel
 
 #[test]
 fn wheel_has_program_and_package_and_offers_the_trainings() {
+    if !has_python((3, 10), (4, 0)) {
+        return;
+    }
     let sessions = Sessions::new();
     let mut python = Command::new("python3");
     python.arg(root().join("packaging/pip_backend.py")).arg(sessions.path()).arg("wheel");
@@ -81,6 +98,9 @@ fn wheel_has_program_and_package_and_offers_the_trainings() {
 fn source_distribution_has_what_it_is_built_from() {
     if !root().join(".git").exists() {
         println!("skipped: this is no checkout");
+        return;
+    }
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();

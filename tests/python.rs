@@ -192,7 +192,7 @@ fn a_python_that_is_not_reached_is_named_with_the_reason() {
         ("python3 -u -E train.py", "it was started with -E"),
         ("(exec -a sudo bash -c 'env -i \"$(which python3)\" train.py; true')", "`sudo gnntop run -- python ...`"),
         (
-            "docker() { (exec -a docker sleep 2); }; docker",
+            "docker() { (exec -a docker sleep 6); }; docker",
             "what docker starts is not below it: run gnntop in the container",
         ),
     ] {
@@ -203,6 +203,32 @@ fn a_python_that_is_not_reached_is_named_with_the_reason() {
         let ran = sessions.run(["run", "--", "bash", "train.sh"]);
         assert!(ran.out.contains(expected), "{shell}: {ran:?}");
         assert!(!ran.out.contains("gnntop-probe (Rust)"), "{shell}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_script_that_puts_a_folder_beside_no_path_has_the_path_that_it_has_alone() {
+    if !has_python((3, 10), (4, 0)) {
+        return;
+    }
+    let sessions = Sessions::new();
+    sessions.file("path.py", b"import os, sys; open(sys.argv[1], 'w').write(repr(sys.path))");
+    for set in ["$PYTHONPATH:src", "src:$PYTHONPATH", "$PWD:$PYTHONPATH", "$PYTHONPATH", ":$PYTHONPATH"] {
+        for outside in [None, Some(""), Some("/outside")] {
+            let path = |own: &str| {
+                let script = format!("export PYTHONPATH=\"{set}\"; python3 path.py {own}; true");
+                let mut command = if own == "alone" {
+                    Command::new("bash")
+                } else {
+                    sessions.gnntop(["run", "--plain", "--", "bash"])
+                };
+                command.args(["-c", &script]).current_dir(sessions.path()).env_remove("PYTHONPATH");
+                outside.inspect(|outside| _ = command.env("PYTHONPATH", outside));
+                assert!(command.output().unwrap().status.success());
+                fs::read_to_string(sessions.path().join(own)).unwrap()
+            };
+            assert_eq!(path("under"), path("alone"), "{set} {outside:?}");
+        }
     }
 }
 
@@ -224,7 +250,7 @@ fn a_program_that_showed_no_steps_says_why_at_its_end() {
     sessions.file("hides/train.py", b"import torch");
     sessions.file("train.sh", b"export PYTHONPATH=.\npython3 -c 'import time; time.sleep(2.5)'\ntrue\n");
     let cleared = "env -i \"$(which python3)\" -c 'import time; time.sleep(2.5)'; true";
-    let docker = "docker() { (exec -a docker sleep 2.5); }; docker";
+    let docker = "docker() { (exec -a docker sleep 6); }; docker";
     // Any program by this name.
     let old_python = "cp \"$(which bash)\" python3.8; ./python3.8 -c 'sleep 2.5; true'; true";
     for (command, expected) in [
@@ -248,6 +274,31 @@ fn a_program_that_showed_no_steps_says_why_at_its_end() {
     let mut off = sessions.gnntop(["run", "--", "python3", "-c", "pass"]);
     let ran = Ran::new(&off.env("GNNTOP", "0").output().unwrap());
     assert!(ran.err.contains("showed no steps: GNNTOP=0 is set"), "{ran:?}");
+}
+
+#[test]
+fn a_python_that_something_else_starts_publishes_with_our_variables() {
+    if !has_python((3, 10), (4, 0)) {
+        return;
+    }
+    let sessions = Sessions::new();
+    let script = b"import gnntop\nfor _ in range(20):\n    gnntop.step()\n";
+    sessions.file("it's train.py", script);
+    let shell = r#"eval "$("$GNNTOP" env --run "it's mine")" && exec python3 "it's train.py""#;
+    let mut shell = {
+        let mut sh = sessions.program("sh");
+        sh.args(["-c", shell]);
+        sh
+    };
+    let ran = Ran::new(&shell.env("GNNTOP", env!("CARGO_BIN_EXE_gnntop")).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report = sessions.run(["report", "it's mine", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report.out).unwrap_or_else(|_| panic!("{report:?}"));
+    assert_eq!(report["steps"]["total"], 20);
+    let variables = sessions.run(["env", "--json"]);
+    let variables: serde_json::Value = serde_json::from_str(&variables.out).unwrap();
+    assert!(variables["PYTHONPATH"].as_str().unwrap().ends_with("bootstrap/"), "{variables}");
+    assert!(variables.get("GNNTOP_RUN").is_none());
 }
 
 #[test]

@@ -2,10 +2,12 @@
 //! and its recording go on until somebody says otherwise.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::sessions::{Sessions, has_python, wait_until};
+use crate::terminal::Terminal;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// `gnntop run -- sh -c SCRIPT` in a terminal.
@@ -201,6 +203,62 @@ while :; do sleep 0.05; done";
     let running = Running::start_with(&sessions, &["--tty"], "exit 3");
     running.wait_for(" exited with code 3.");
     assert_eq!(running.exit_code(), 3);
+}
+
+#[test]
+fn a_run_in_the_background_is_not_stopped_and_outlives_its_shell() {
+    let sessions = Sessions::new();
+    let dir = sessions.path().to_str().unwrap();
+    let variables = [("GNNTOP_DIR", dir), ("XDG_CONFIG_HOME", dir), ("PATH", &std::env::var("PATH").unwrap())];
+    let mut shell = Terminal::start_in(sessions.path(), Path::new("bash"), &["--norc", "-i"], &variables);
+    shell.press(&format!("'{}' run -- sh -c '{LIVES}' &\r", env!("CARGO_BIN_EXE_gnntop")));
+    wait_until(|| program_runs(&sessions));
+    // A job that draws a view has been stopped by now.
+    shell.press("sleep 1; jobs\r");
+    shell.wait_for("Running");
+    shell.press("exit\r");
+    shell.wait_for_exit();
+    let_end(&sessions);
+}
+
+#[test]
+fn what_a_shell_sends_to_a_stopped_run_as_it_ends_is_not_for_the_program() {
+    for option in ["--plain", "--wait"] {
+        let sessions = Sessions::new();
+        let dir = sessions.path().to_str().unwrap();
+        let variables = [("GNNTOP_DIR", dir), ("XDG_CONFIG_HOME", dir), ("PATH", &std::env::var("PATH").unwrap())];
+        let mut shell = Terminal::start_in(sessions.path(), Path::new("bash"), &["--norc", "-i"], &variables);
+        shell.press(&format!("'{}' run {option} -- sh -c '{LIVES}'\r", env!("CARGO_BIN_EXE_gnntop")));
+        wait_until(|| program_runs(&sessions));
+        shell.wait_for(if option == "--wait" { "sh" } else { "gnntop" });
+        // The keys are gnntop's once its screen is there.
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        shell.press("\x1a");
+        shell.wait_for("Stopped");
+        // A person takes longer than the keeper, which looks twenty times a second.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        shell.press("exit\r");
+        shell.wait_for("There are stopped jobs");
+        shell.press("exit\r");
+        shell.wait_for_exit();
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        assert!(!sessions.run(["list", "--live"]).out.is_empty(), "{option}: it was ended");
+        let_end(&sessions);
+    }
+}
+
+#[test]
+fn a_program_that_has_the_terminal_hears_of_its_size() {
+    let sessions = Sessions::new();
+    let script = "trap 'stty size' WINCH; echo begins; while :; do sleep 0.05; done";
+    let mut running = Running::start_with(&sessions, &["--tty"], script);
+    running.wait_for("begins");
+    for rows in [30, 31, 32] {
+        running.master.resize(PtySize { rows, cols: 90, ..PtySize::default() }).unwrap();
+    }
+    running.wait_for("32 90");
+    running.press(b"\x1c");
+    assert_eq!(running.exit_code(), 131);
 }
 
 #[test]

@@ -129,6 +129,17 @@ fn small_stack_is_for_the_program_alone() {
 }
 
 #[test]
+fn stack_size_of_a_rust_program_is_for_the_program_alone() {
+    let sessions = Sessions::new();
+    for bytes in ["1", "65536", "1099511627776"] {
+        let script = format!("test $RUST_MIN_STACK = {bytes} && sleep 0.2 && exit 7");
+        let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", &script]);
+        let ran = Ran::new(&command.env("RUST_MIN_STACK", bytes).output().unwrap());
+        assert!(ran.code == Some(7) && !ran.err.contains("warning"), "{bytes}: {ran:?}");
+    }
+}
+
+#[test]
 fn removed_log_is_made_again_or_named_as_removed() {
     let sessions = Sessions::new();
     let script = |then: &str| format!("echo before; touch ready; until [ -e go ]; do sleep 0.02; done; {then} exit 3");
@@ -372,4 +383,27 @@ fn out_of_memory_kill_is_reported() {
     assert!(ran.err.contains("The kernel's out-of-memory killer ran on this machine at that time"), "{ran:?}");
     let other = sessions.run(["run", "--", "sh", "-c", "kill -9 $$"]);
     assert!(other.code == Some(128 + 9) && !other.err.contains("memory ran out"), "{other:?}");
+}
+
+/// A program that ends without ending its session, as `os._exit` does.
+#[test]
+#[ignore = "is the program that is started"]
+fn a_training_that_leaves_at_once() {
+    use gnntop_probe::{Session, TrackRole, step};
+    let session = Session::builder("leaves").start();
+    let _track = session.track("main", TrackRole::Training);
+    for _ in 0..100 {
+        drop(step(0));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::process::exit(0);
+}
+
+#[test]
+fn a_program_that_leaves_its_session_open_and_ends_well_was_not_killed() {
+    let sessions = Sessions::new();
+    let this = std::env::current_exe().unwrap().display().to_string();
+    let program = ["--exact", "running::a_training_that_leaves_at_once", "--ignored", "--nocapture"];
+    let ran = sessions.run([&["run", "--plain", "--", &this], &program[..]].concat());
+    assert!(ran.out.ends_with("\nended: exit code 0\n"), "{ran:?}");
 }

@@ -90,6 +90,7 @@ fn attach_follows_freezes_and_quits_a_live_run() {
     terminal.press("\u{1b}[D\r");
     terminal.wait_for("against the median");
     terminal.press("q");
+    terminal.wait_for(") keeps running; to see it again: gnntop attach ");
     assert_eq!(terminal.wait_for_end().exit_code(), 0);
 }
 

@@ -92,7 +92,6 @@ fn conclusions_are_judged_in_words_and_figures_are_drawn() {
     let read = |name: &str| fs::read_to_string(sessions.path().join("out").join(name)).unwrap();
     let (report, html) = (read("report.md"), read("report.html"));
     for words in [
-        "\"Twice the steps are twice the time\" holds: ",
         "expected more (they sleep)",
         "\"Twice the steps are as many steps\" does not hold: 38 with steps=40 against 18 with steps=20",
         "\"It learns\" undecided: it was not measured",
@@ -101,6 +100,10 @@ fn conclusions_are_judged_in_words_and_figures_are_drawn() {
     ] {
         assert!(report.contains(words), "no {words:?} in\n{report}");
     }
+    // On a busy machine the runs of both may take as long.
+    let judged =
+        ["holds: ", "unclear: the runs overlap: "].map(|how| format!("\"Twice the steps are twice the time\" {how}"));
+    assert!(judged.iter().any(|words| report.contains(words)), "{report}");
     assert!(html.contains("<title>Epochs of both</title>") && !html.contains("<title>Use of a GPU</title>"));
     assert!(html.len() < 2_000_000 && html.matches("<script").count() <= 1);
 }

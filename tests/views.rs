@@ -354,7 +354,7 @@ fn counted_energy_has_both_scopes_and_idle_apart() {
     }
     // 65 W for 7.9 s; the process has 1.7 of 4 threads.
     assert!(
-        shown.contains("the device      514 J +-5.0 %") && shown.contains("the job         218 J +-5.0 % modelled"),
+        shown.contains("the device      514 J ± 5.0 %") && shown.contains("the job         218 J ± 5.0 % modelled"),
         "{shown}"
     );
     press(&mut app, &[Key::Left; 41]);
@@ -394,7 +394,7 @@ fn gpu_energy_is_integrated_from_power() {
     let mut app = app_of(&stream.bytes());
     press(&mut app, &[Key::Char('6')]);
     let shown = screen(&mut app, 100, 50);
-    assert!(shown.contains("61 W  ") && shown.contains("1.16 kJ +-5.0 % measured~"), "19 s of 61 W: {shown}");
+    assert!(shown.contains("61 W  ") && shown.contains("1.16 kJ ± 5.0 % measured~"), "19 s of 61 W: {shown}");
     assert!(shown.contains("a mean over a second, added up"), "{shown}");
     assert!(shown.contains("— only root may read") && shown.contains("— this NVIDIA driver has no"), "{shown}");
     assert!(shown.contains("not included    cpu, memory"), "{shown}");

@@ -4,24 +4,16 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, thread};
 
 use serde_json::Value;
 
-use crate::sessions::{Ran, Sessions};
+use crate::sessions::{Ran, Sessions, wait_until};
 use gnntop_fixtures::TrainingRun;
 
 fn training() -> Vec<u8> {
     TrainingRun { ends: false, ..TrainingRun::default() }.bytes()
-}
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < Duration::from_secs(60));
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -112,4 +104,38 @@ fn mistakes_are_explained() {
     assert!(refused(&["--on", "deth"]).contains("give death, end, hang"));
     assert!(refused(&["--webhook", "https://hooks.example/T0"]).contains("put it into a file"));
     assert!(refused(&["--on", "span.nothing.p50>1s"]).contains("nothing"));
+}
+
+/// A program that ends its session well, and dies a moment later.
+#[test]
+#[ignore = "is the program that is started"]
+fn a_training_that_fails_at_the_end() {
+    use gnntop_probe::{Session, TrackRole, step};
+    let session = Session::builder("fails").start();
+    let track = session.track("main", TrackRole::Training);
+    while !Path::new("go").exists() {
+        drop(step(0));
+        thread::sleep(Duration::from_millis(5));
+    }
+    drop(track);
+    drop(session);
+    thread::sleep(Duration::from_millis(700));
+    std::process::exit(9);
+}
+
+#[test]
+fn a_death_after_the_end_of_the_session_is_reported() {
+    let sessions = Sessions::new();
+    let this = std::env::current_exe().unwrap().display().to_string();
+    let program = ["--exact", "watch::a_training_that_fails_at_the_end", "--ignored", "--nocapture"];
+    let mut run = sessions.gnntop([&["run", "--plain", "--", &this], &program[..]].concat());
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| sessions.run(["list"]).out.contains("fails "));
+    let mut watch = sessions.gnntop(["watch", "fails", "--on", "death"]);
+    let watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(500));
+    sessions.file("go", b"");
+    let ran = Ran::new(&watch.wait_with_output().unwrap());
+    assert!(ran.out.contains("exited with code 9"), "{ran:?}");
+    assert_eq!(run.wait().unwrap().code(), Some(9));
 }

@@ -7,4 +7,6 @@ mod energy;
 mod energy_counters;
 mod labelled;
 mod on_gpu;
+mod recorded;
 mod texts;
+mod unseen;

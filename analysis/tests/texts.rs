@@ -11,8 +11,8 @@ use gnntop_analysis::store::{GAP, Store};
 use gnntop_fixtures::uneven::{place, rank_info};
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 use gnntop_wire::{
-    Counter, Definition, Event, Fact, Mark, Mode, NameKind, Open, Place, Reported, Sampling, Span, StepId, TrackId,
-    TrackRole, phase,
+    Counter, Definition, Event, Fact, Goal, GoalUnit, Mark, Mode, NameKind, Open, Place, Reported, Sampling, Span,
+    StepId, TrackId, TrackRole, phase,
 };
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -38,7 +38,7 @@ const MAGIC: [&str; 16] = [
 ];
 
 /// What readers know of the program. Facts of its own say the same.
-fn known_facts() -> [Fact; 10] {
+fn known_facts() -> [Fact; 12] {
     let text = |text: &str| text.to_owned();
     [
         Fact::Framework("candle 0.9".into()),
@@ -50,6 +50,8 @@ fn known_facts() -> [Fact; 10] {
         Fact::Mode(Mode::Inference),
         Fact::ComputeThreads(8),
         Fact::LoaderWorkers(2),
+        Fact::MeanOfSteps(10),
+        Fact::Goal { goal: Goal { unit: GoalUnit::Steps, number: 500 }, by: text("the program") },
         Fact::Note { key: text("marks before this part"), text: text("gc: 3") },
     ]
 }

@@ -87,6 +87,7 @@ pub static ALL: [RunCause; 18] = [
             phases: vec![("data wait", 2 * MS), ("forward", 20 * MS), ("backward", 40 * MS)],
             seeds: 1024,
             edges: None,
+            tokens: None,
         };
         UnevenRun { work: larger, training_set: Some(2 * 1024 * 20), ..ranks(2) }.sessions()
     }),

@@ -4,12 +4,25 @@
 //! `quanta` reads the counter: it checks that the counter is invariant, falls back to `CLOCK_MONOTONIC` if it is not, and
 //! reads without a serialising instruction. (`fastant` does so on x86 Linux only, and scales every read.)
 
+use std::time::Instant;
+
 use gnntop_wire::Anchor;
 use quanta::Clock;
 use rustix::time::{ClockId, clock_gettime};
 
 /// After this long the measured tick rate is more exact than quanta's.
 const MIN_BASE_TICKS_NS: u64 = 200_000_000;
+
+/// A clock that is the same for this many reads is frozen.
+const MOST_READS: u32 = 1_000_000;
+
+/// What counts ticks; `None` where the system's clock is frozen, as under `faketime`: quanta would never have measured its rate.
+pub(crate) fn tick_counter() -> Option<Clock> {
+    // Asked of the C library, as quanta does.
+    let begin = Instant::now();
+    let moves = (0..MOST_READS).any(|_| Instant::now() != begin);
+    moves.then(Clock::new)
+}
 
 /// One instant on all clocks.
 #[derive(Clone, Copy, Debug)]

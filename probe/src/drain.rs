@@ -5,7 +5,7 @@
 //!               tracks was opened every 2 ms, and at once to the output: a program may end any moment
 //! every 40 ms   names and tracks defined since -> blocks -> output
 //! every 500 ms  sensor blocks
-//! every second  clock anchor, memory by phase; into a recording all blocks
+//! every second  clock anchor, memory by phase; into a recording all blocks. The session ends if only our threads are left
 //! ```
 
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use crate::settings::Settings;
 use crate::source::Source;
 use crate::timer::{FirstSeconds, Timer};
 use crate::warning::Warning;
-use crate::{accounts, names, switch};
+use crate::{accounts, names, switch, threads};
 
 /// How often blocks are written: the longest lag of a viewer, and long enough for a block to be worth its header.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
@@ -265,7 +265,11 @@ impl Drain {
         }
     }
 
+    /// Once a second.
     fn anchor(&mut self) {
+        if threads::are_alone() {
+            self.publisher.stop();
+        }
         let now = clock::read(&self.publisher.clock);
         self.map.correct(now, ANCHOR_INTERVAL.as_nanos() as u64);
         put_anchor(&mut self.out, &now.anchor);

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gnntop_sessions::layout::{LAUNCH, RUN, RUN_STARTED_MS};
-use gnntop_wire::Place;
+use gnntop_sessions::layout::{GOAL, LAUNCH, RUN, RUN_STARTED_MS};
+use gnntop_wire::{Fact, Place};
 
 /// Restarts that a launcher numbers separately; all beyond share the last number.
 const MAX_RESTARTS: u64 = 1023;
@@ -60,6 +60,12 @@ impl Launched {
             }
         }
     }
+}
+
+/// How far a person means the run to go, from the environment; `None` where that says nothing, or nothing that is understood.
+pub(crate) fn asked_goal() -> Option<Fact> {
+    let goal = std::env::var(GOAL).ok()?.parse().ok()?;
+    Some(Fact::Goal { goal, by: "--goal".to_owned() })
 }
 
 #[cfg(test)]

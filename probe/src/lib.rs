@@ -69,8 +69,8 @@ mod warning;
 pub use allocator::TrackingAllocator;
 pub use gnntop_sensors::{SensorOptions, monotonic_ns};
 pub use gnntop_wire::{
-    BatchShape, ClockOffset, Engine, Fact, Framework, FrameworkName, Mode, NameId, NameKind, Origin, Place, RankKind,
-    Reported, Sampling, StackThread, TrackRole, WaitingCall,
+    BatchShape, ClockOffset, Engine, Fact, Framework, FrameworkName, Goal, GoalUnit, Mode, NameId, NameKind, Origin,
+    Place, RankKind, Reported, Sampling, StackThread, TrackRole, WaitingCall,
 };
 pub use host::host_identity;
 pub use launched::Launched;

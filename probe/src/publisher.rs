@@ -44,8 +44,7 @@ pub(crate) struct Publisher {
 
 impl Publisher {
     /// Begins a session, which becomes the latest.
-    pub(crate) fn start(is_recording: bool) -> Arc<Self> {
-        let clock = Clock::new();
+    pub(crate) fn start(clock: Clock, is_recording: bool) -> Arc<Self> {
         let publisher = Arc::new(Self {
             id: random_id(&clock),
             clock,

@@ -10,9 +10,10 @@ use gnntop_sensors::SensorOptions;
 use gnntop_sessions::layout;
 use gnntop_wire::{Fact, Origin, Place, TrackRole};
 
+use crate::clock;
 use crate::drain::Drain;
 use crate::foreign::{Ring, WaitingRings};
-use crate::launched::Launched;
+use crate::launched::{Launched, asked_goal};
 use crate::publisher::Publisher;
 use crate::settings::Settings;
 use crate::threads::{self, Spawn};
@@ -132,13 +133,19 @@ impl SessionBuilder {
     /// continues unobserved. With `GNNTOP=0` in the environment, nothing is started.
     pub fn start(mut self) -> Session {
         if std::env::var_os("GNNTOP").is_some_and(|value| value == "0") {
-            return Session { running: None };
+            return Session { running: None, has_goal: false };
         }
         if let Some(bytes) = self.allocation_event_bytes {
             accounts::set_event_bytes(bytes);
         }
         self.settings.place = Launched::from_env().complete(self.settings.place.take());
-        Session { running: Running::start(self) }
+        let goal = asked_goal();
+        let session = Session { running: Running::start(self), has_goal: goal.is_some() };
+        session
+            .running
+            .iter()
+            .for_each(|running| goal.iter().for_each(|goal| running.publisher.add_fact(goal.clone())));
+        session
     }
 }
 
@@ -146,6 +153,8 @@ impl SessionBuilder {
 #[must_use = "publishing ends when this is dropped"]
 pub struct Session {
     running: Option<Running>,
+    /// Whether a person has said how far the run is meant to go, which counts more than what the program says.
+    has_goal: bool,
 }
 
 impl fmt::Debug for Session {
@@ -211,7 +220,8 @@ impl Session {
     /// Publishes a fact that gnntop knows, such as the framework: `Fact::Framework("candle 0.9".into())`. It replaces an
     /// earlier one about the same.
     pub fn add_fact(&self, fact: Fact) {
-        if let Some(running) = &self.running {
+        if let Some(running) = &self.running.as_ref().filter(|_| !(self.has_goal && matches!(fact, Fact::Goal { .. })))
+        {
             running.publisher.add_fact(fact);
         }
     }
@@ -254,8 +264,12 @@ impl Running {
     /// Starts the session's threads; `None` if nothing can be published, in which case the program has been warned.
     fn start(builder: SessionBuilder) -> Option<Self> {
         let SessionBuilder { settings, sessions_dir, sensors, sensor_interval, spawn, .. } = builder;
+        let Some(clock) = clock::tick_counter() else {
+            settings.on_warning.notify(&Warning::FrozenClock);
+            return None;
+        };
         fork::register_fork_handlers();
-        let publisher = Publisher::start(settings.recording.is_some());
+        let publisher = Publisher::start(clock, settings.recording.is_some());
         let dir = settings.recording.is_none().then(|| {
             let sessions = sessions_dir.unwrap_or_else(layout::sessions_dir);
             sessions.join(layout::session_dir_name(&settings.name, std::process::id(), publisher.id))

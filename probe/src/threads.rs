@@ -16,6 +16,35 @@ pub(crate) fn spawn(name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<Jo
     std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(body)
 }
 
+/// How the names of our threads begin.
+const OURS: &[u8] = b"gnntop";
+
+/// Whether the program is over but for our threads, which would keep it alive: its main thread has ended by itself (`pthread_exit`), and
+/// then its others. Where the system does not say, it is not.
+#[cfg(target_os = "linux")]
+pub(crate) fn are_alone() -> bool {
+    let main = std::process::id().to_string();
+    let read = |thread: &str, file: &str| std::fs::read(format!("/proc/self/task/{thread}/{file}")).unwrap_or_default();
+    if !is_zombie(&read(&main, "stat")) {
+        return false;
+    }
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let names: Vec<String> = threads.filter_map(|thread| thread.file_name().into_string().ok()).collect();
+    !names.is_empty() && names.iter().all(|thread| *thread == main || read(thread, "comm").starts_with(OURS))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn are_alone() -> bool {
+    false
+}
+
+/// Whether this file `stat` is that of a thread that has ended. The state follows the name, which may have any characters.
+#[cfg(target_os = "linux")]
+fn is_zombie(stat: &[u8]) -> bool {
+    let after_name = stat.iter().rposition(|byte| *byte == b')').map(|at| &stat[at..]);
+    after_name.is_some_and(|state| state.starts_with(b") Z"))
+}
+
 /// Enough for our threads, and for the GPU driver that the sensors call.
 const STACK_BYTES: usize = 512 << 10;
 
@@ -23,8 +52,7 @@ const STACK_BYTES: usize = 512 << 10;
 /// 64 MiB for each new thread, including ours, and a program that just fits its limit would no longer fit.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn spare_address_space() {
-    use rustix::process::{Resource, getrlimit};
-    if getrlimit(Resource::As).current.is_some() && std::env::var_os("MALLOC_ARENA_MAX").is_none() {
+    if gnntop_sessions::Limit::AddressSpace.current().is_some() && std::env::var_os("MALLOC_ARENA_MAX").is_none() {
         // SAFETY: it only sets an allocator parameter, under the allocator's own lock.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
     }

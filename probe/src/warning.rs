@@ -46,6 +46,9 @@ pub enum Warning {
         /// The system's error.
         error: io::Error,
     },
+    /// The system's clock is frozen, as under `faketime`: nothing can be timed.
+    #[error("gnntop cannot publish: the system's clock is frozen, as under faketime")]
+    FrozenClock,
     /// The thread that samples hardware could not be started. Everything else is published.
     #[error("gnntop publishes without hardware readings: starting a thread failed: {error}")]
     SensorThread {

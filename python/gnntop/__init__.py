@@ -17,7 +17,7 @@ knows, or to publish from a notebook::
     wandb.log(gnntop.report()["phases"])
 
 Importing does nothing but define these functions. The session opens at the first backward pass if gnntop's hooks are
-installed, at the first ``step()``, or with ``start()``; both install the hooks. It includes the newest 512 spans,
+installed, at the first ``step()``, or with ``start()``; both install the hooks. It includes the newest 2,048 spans,
 counters and marks that each thread recorded before.
 """
 

@@ -3,10 +3,14 @@
 ``GNNTOP_ANSWERS`` is a directory made by ``gnntop run``. Each process has a file there, named after its id, with a line
 per message. The program's own output never shows any of it. Every Python under ``gnntop run`` runs this file at its
 start, so it imports nothing else.
+
+A file is opened by the library once that is loaded: audit hooks of the program's hear what Python opens.
 """
 
 import _thread
 import os
+
+from ._environment import variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,19 +24,23 @@ _hangs = False
 
 def tell(line: str) -> None:
     """Adds a line to this process's answer. Never raises, and does not wait long for the file system."""
-    directory = os.environ.get("GNNTOP_ANSWERS")
+    directory = variable("GNNTOP_ANSWERS")
     if directory and not _hangs:
         path = os.path.join(directory, str(os.getpid()))
         text = line.replace("\n", " ").encode("utf-8", "replace") + b"\n"
-        in_time(lambda: _append(path, text))
+        in_time(lambda: append(os.fsencode(path), text))
 
 
-def _append(path: str, text: bytes) -> int:
+def _append(path: bytes, text: bytes) -> int:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         return os.write(file, text)
     finally:
         os.close(file)
+
+
+append: "Callable[[bytes, bytes], int]" = _append
+"""Adds a text to a file, which is made if there is none."""
 
 
 def in_time(call: "Callable[[], int]") -> int:

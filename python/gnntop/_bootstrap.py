@@ -32,9 +32,11 @@ _NEEDED = [
     "copyreg",
     "ctypes",
     "enum",
+    "faulthandler",
     "functools",
     "importlib",
     "keyword",
+    "math",
     "opcode",
     "operator",
     "re",
@@ -105,6 +107,7 @@ class _OwnFinder:
 
 
 _has_started = False
+_has_found_torch = False
 
 
 def start() -> None:
@@ -120,6 +123,7 @@ def start() -> None:
         install()
     else:
         sys.meta_path.insert(0, _TorchFinder())
+        _when_it_ends(_look_at_end)
 
 
 def stop() -> None:
@@ -131,8 +135,32 @@ def stop() -> None:
             sys.meta_path.remove(finder)
 
 
+def _when_it_ends(call: "Callable[[], None]") -> None:
+    """Registers with ``atexit``, and leaves it as unknown as it was: its callbacks are the interpreter's."""
+    is_known = "atexit" in sys.modules
+    import atexit
+
+    atexit.register(call)
+    if not is_known:
+        del sys.modules["atexit"]
+
+
+def _look_at_end() -> None:
+    """Says that torch was imported unseen, where that is so."""
+    if "torch" in sys.modules and not _has_found_torch:
+        _answers.tell(f"problem {_UNSEEN}")
+
+
+_UNSEEN = (
+    "sys.meta_path, where gnntop waits for torch, was replaced before torch was imported: "
+    "import torch before that, or keep what is in it"
+)
+
+
 def install() -> None:
     """Installs the hooks. Our errors are reported to ``gnntop run`` and never reach the program."""
+    global _has_found_torch
+    _has_found_torch = True
     try:
         hidden = _hidden()
         if hidden:

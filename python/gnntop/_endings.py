@@ -7,45 +7,51 @@ reads it to say why the program died. Whatever hangs, the program waits for it a
 
 from __future__ import annotations
 
-import functools
+import faulthandler
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from types import BuiltinFunctionType
+from typing import Any
 
+from . import _answers
 from ._answers import in_time
+from ._environment import variable
 from ._signals import is_the_programs
 
 _MAX_FRAMES = 32
 _watched = 0
 """The process that is watched, 0 for none; a child that it forks is not."""
-_path = ""
+_path = b""
 """Where its end is written."""
 
 
-def watch(high: Callable[[int], int], flush: Callable[[], int]) -> None:
+Maker = Callable[[int, Any, Callable[..., None], Any], Any]
+"""Makes a built-in function of a module's, which calls another one with its arguments first."""
+
+
+def watch(open_high: Callable[[bytes], int], flush: Callable[[], int], make: Maker | None) -> None:
     """Watches this process from now on. Raises nothing of its own.
 
-    ``high`` gives a descriptor another number, or -1: the fault handler writes into its number whatever that is by
-    then, so it must be one that a program that closes all descriptors does not get for a file of its own. ``flush``
-    writes out what was recorded, in a second at most, and says whether it has: after these ends nothing else can.
+    ``open_high`` opens a file to add to it under a high number, or gives -1: the fault handler writes into its number
+    whatever that is by then, so it must be one that a program that closes all descriptors does not get for a file of
+    its own. ``flush`` writes out what was recorded, in a second at most, and says whether it has: after these ends
+    nothing else can. ``make`` makes the functions of the latter two; None where there are none.
     """
     global _path, _watched
-    directory = os.environ.get("GNNTOP_ANSWERS")
+    directory = variable("GNNTOP_ANSWERS")
     if not directory or _watched == os.getpid():
         return
     is_wrapped = _watched != 0  # before a fork
     _watched = os.getpid()
-    _path = os.path.join(directory, f"{_watched}.end")
+    _path = os.fsencode(os.path.join(directory, f"{_watched}.end"))
     try:
-        import faulthandler
-
-        if not is_wrapped:
-            _wrap_exit(flush)
-            _wrap_exec(flush)
+        if not is_wrapped and make is not None:
+            _wrap_exit(flush, make)
+            _wrap_exec(flush, make)
         # A program that has turned it on prints where it was, and wants to go on doing so.
         if not faulthandler.is_enabled():
-            file = in_time(lambda: _open_high(high))
+            file = in_time(lambda: open_high(_path))
             if file >= 0:
                 faulthandler.enable(file=file, all_threads=False)
     except Exception as error:
@@ -53,60 +59,48 @@ def watch(high: Callable[[int], int], flush: Callable[[], int]) -> None:
             raise
 
 
-def _open() -> int:
-    return os.open(_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+def close_in_child(close: Callable[[], None]) -> None:
+    """Closes the session at the end of a process of multiprocessing's: it ends by ``os._exit``, without ``atexit``."""
+    process, util = (sys.modules.get(f"multiprocessing.{name}") for name in ("process", "util"))
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, close, exitpriority=-100)
 
 
-def _open_high(high: Callable[[int], int]) -> int:
-    low = _open()
-    try:
-        return high(low)
-    finally:
-        os.close(low)
+def _wrap_exit(flush: Callable[[], int], make: Maker) -> None:
+    def _exit(status: int) -> None:
+        if os.getpid() == _watched and isinstance(status, int) and -(1 << 31) <= status < 1 << 31:
+            flush()
+            text = f"os._exit\n{_caller()}".encode("utf-8", "replace")
+            in_time(lambda: _answers.append(_path, text))
+
+    _put_in_place(make, 0, _exit, os._exit)
 
 
-def _wrap_exit(flush: Callable[[], int]) -> None:
-    end = os._exit
-
-    def _exit(status: int) -> NoReturn:
-        try:
-            if os.getpid() == _watched:
-                flush()
-                text = f"os._exit\n{_caller()}".encode("utf-8", "replace")
-                in_time(lambda: os.write(_open(), text))
-        finally:
-            end(status)
-
-    _put_in_place(_exit, end)
-
-
-def _wrap_exec(flush: Callable[[], int]) -> None:
+def _wrap_exec(flush: Callable[[], int], make: Maker) -> None:
     """Has ``execv`` and ``execve`` flush, through which all others go."""
     can_flush = True
 
-    def flushing(end: Callable[..., Any]) -> Callable[..., Any]:
-        def flush_and_end(*args: Any, **named: Any) -> Any:
-            nonlocal can_flush
-            # Not again if it has taken too long: a search along PATH comes here once for each folder.
-            if can_flush and os.getpid() == _watched:
-                can_flush = bool(flush())
-            return end(*args, **named)
+    def execute(*_: Any, **__: Any) -> None:
+        nonlocal can_flush
+        # Not again if it has taken too long: a search along PATH comes here once for each folder.
+        if can_flush and os.getpid() == _watched:
+            can_flush = bool(flush())
 
-        if end in os.supports_fd:
-            os.supports_fd.add(flush_and_end)
-        return flush_and_end
-
-    for end in (os.execv, os.execve):
-        _put_in_place(flushing(end), end)
+    _put_in_place(make, 1, execute, os.execv)
+    _put_in_place(make, 2, execute, os.execve)
 
 
-def _put_in_place(ours: Callable[..., Any], end: Callable[..., Any]) -> None:
-    """Also where pickle looks for the function, which it takes only if it is the same there."""
-    functools.update_wrapper(ours, end)
-    ours.__annotations__ = dict(getattr(end, "__annotations__", {}))  # a built-in function has none
-    for module in (os, sys.modules.get(end.__module__)):
-        if getattr(module, end.__name__, None) is end:
-            setattr(module, end.__name__, ours)
+def _put_in_place(make: Maker, which: int, before: Callable[..., None], end: Callable[..., Any]) -> None:
+    """Where the function is a built-in one: another was put there by the program."""
+    module = sys.modules.get(end.__module__)
+    if type(end) is not BuiltinFunctionType or module is None:
+        return
+    name, ours = end.__name__, make(which, module, before, end)
+    if end in os.supports_fd:
+        os.supports_fd.add(ours)
+    for place in (os, module):  # the latter is where pickle looks
+        if getattr(place, name, None) is end:
+            setattr(place, name, ours)
 
 
 def _caller() -> str:

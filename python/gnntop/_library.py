@@ -7,6 +7,8 @@ import os
 import sys
 from typing import Any
 
+from ._environment import variable
+
 _I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
 _TEXT = ctypes.c_char_p
 # What the library can make built-in functions of, which take a third of the time of a call through ctypes.
@@ -49,6 +51,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "cuda": (_I32, [_I32, _U64]),
     "resumed": (None, [_U64]),
     "loader_workers": (None, [_U64]),
+    "_goal": (None, [_U64, _U64, _TEXT]),
     "_name": (_I32, [_I32, _TEXT]),
     "_open": (_I32, [_TEXT, _TEXT]),
     "_fact": (None, [_TEXT, _TEXT]),
@@ -59,14 +62,15 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "_batch": (None, [_I64, _I64, _I64, _I64, _I64]),
     "_worker_ring": (_I32, [_TEXT, _TEXT, _I32]),
     "_worker_attach": (_I32, [_TEXT]),
-    "_high": (_I32, [_I32]),
     "_text": (_I32, [_I32, _TEXT, _I32]),
 }
+# What may wait for a file system: without the GIL.
+_WAITING: dict[str, list[Any]] = {"_append": [_TEXT, _TEXT], "_open_high": [_TEXT]}
 
 
 def _path() -> str:
     """The library: ``GNNTOP_NATIVE``, else beside this file."""
-    return os.environ.get("GNNTOP_NATIVE") or os.path.join(os.path.dirname(__file__), "libgnntop.so")
+    return variable("GNNTOP_NATIVE") or os.path.join(os.path.dirname(__file__), "libgnntop.so")
 
 
 def _is_cut_short(path: str) -> bool:
@@ -83,20 +87,27 @@ def functions(abi: int) -> dict[str, Any]:
     path = _path()
     if _is_cut_short(path):
         raise OSError(f"{path} is damaged: it has been cut short")
-    library = ctypes.PyDLL(path)
+    library, waiting = ctypes.PyDLL(path), ctypes.CDLL(path)
     found: dict[str, Any] = {}
     try:
         for name, (result, arguments) in _SIGNATURES.items():
-            function = library[f"gnntop_{name.lstrip('_')}"]
+            function = library[_symbol(name)]
             function.restype = result
             if arguments is not None:
                 function.argtypes = arguments
             found[name] = function
+        for name, arguments in _WAITING.items():
+            found[name] = waiting[_symbol(name)]
+            found[name].argtypes = arguments
     except AttributeError as error:
         raise OSError(f"{path}: {error}") from error
     if found.pop("abi")() != abi:
         raise OSError(f"{path} belongs to another version of gnntop")
     return found | _builtins(library)
+
+
+def _symbol(name: str) -> str:
+    return f"gnntop_{name.lstrip('_')}"
 
 
 def _builtins(library: ctypes.PyDLL) -> dict[str, Any]:
@@ -107,4 +118,6 @@ def _builtins(library: ctypes.PyDLL) -> dict[str, Any]:
         made = {name: make(name.encode(), 0) for name in _BUILTINS}
     except (AttributeError, ValueError):
         return {}
-    return {} if None in made.values() else {**made, "_builtin": make}
+    ending = library.gnntop_ending
+    ending.restype, ending.argtypes = ctypes.py_object, [_I32, *[ctypes.py_object] * 3]
+    return {} if None in made.values() else {**made, "_builtin": make, "_ending": ending}

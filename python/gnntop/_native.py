@@ -23,7 +23,7 @@ Without exceptions to fear ``end()`` does. Spans that are known only later are n
 (16 slots a thread) and recorded with ``span_between(name, begin_slot, end_slot)``, where ``NOW`` stands for
 this instant; with times from elsewhere, ``now()`` and ``span_at``.
 
-- **Before the session is open everything works**: the last 512 events of a thread are kept, and written once that
+- **Before the session is open everything works**: the last 2,048 events of a thread are kept, and written once that
   thread has a track. So hooks just call; at the outermost backward they call ``open_session(name, facts)`` and
   ``track("train", TRAINING)`` when ``status() == NOT_OPEN``.
 - **A step ends by ``step()``**, or by ``step_between(begin_slot, end_slot)`` at a time that was stamped earlier. What
@@ -46,6 +46,7 @@ called at every step does not go through ctypes at all where this Python allows:
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import os
 import sys
@@ -53,6 +54,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _answers, _endings, _library
+from ._environment import variable
 from ._signals import is_the_programs
 
 ABI = 1
@@ -79,7 +81,8 @@ fetcher, whose ``collate_fn`` is a span of the name that is given for a module."
     ON_FORWARD,
     ON_CALL,
     ON_WORK,
-) = range(12)
+    IS_NESTED,
+) = range(13)
 """What `listen` sets: see ``python/src/events.rs``."""
 NEEDS_TRACK, NEEDS_SESSION, NEEDS_NOTICE = range(3)
 """What is called for ``ON_OPEN``."""
@@ -88,6 +91,8 @@ IS_AUTOMATIC, HAS_PEERS, IS_ELSEWHERE, ARE_REMOVED = range(4)
 FOR_VALUE, FOR_TENSOR, ALWAYS = range(3)
 """How a function waits for a device: where the tensor is on one, also counted on the CPU; not counted there; always."""
 _DIRECTORY, _WARNING, _REQUEST = 0, 1, 2
+
+_of_thread = _thread._local()
 
 available: bool = False
 """Whether calls reach the native part."""
@@ -160,10 +165,12 @@ leave: Callable[..., None] = _nothing
 # Longest text in characters; names are cut to 200 bytes.
 _MAX_LINE = 4096
 _builtin: Callable[[bytes, int], Any] | None = None
+_ending: _endings.Maker | None = None
 
 _name: Callable[[int, bytes], int] = _nothing
 _open: Callable[[bytes, bytes], int] = _nothing
 _fact: Callable[[bytes, bytes], None] = _nothing
+_goal: Callable[[int, int, bytes], None] = _nothing
 _not_recorded: Callable[[bytes, bytes], None] = _nothing
 _inferred: Callable[[int, bytes], None] = _nothing
 _track: Callable[[bytes, int], int] = _nothing
@@ -171,7 +178,8 @@ _stacks: Callable[[bytes, int, int], int] = _nothing
 _batch: Callable[[int, int, int, int, int], None] = _nothing
 _worker_ring: Callable[[bytes, Any, int], int] = _nothing
 _worker_attach: Callable[[bytes], int] = _nothing
-_high: Callable[[int], int] = _nothing
+_append: Callable[[bytes, bytes], int] = _nothing
+_open_high: Callable[[bytes], int] = _nothing
 _text: Callable[[int, Any, int], int] = _nothing
 _answered: Callable[[bytes], None] = _nothing
 
@@ -214,11 +222,17 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
     ``run`` is what the launcher calls it where it is not given. ``framework`` is what the program is built on, such as
     ``PyTorch 2.9.1``. Everything else is a fact that is shown.
     """
-    lines = (f"{key}={plain(value)}" for key, value in (facts or {}).items())
+    facts = facts or {}
+    directory = variable("GNNTOP_DIR")
+    if directory and not os.environ.get("GNNTOP_DIR"):  # the program has cleared its environment
+        facts = {**facts, "directory": directory}
+    lines = (f"{key}={plain(value)}" for key, value in facts.items())
     is_open = bool(_open(_bytes(name), "\n".join(lines).encode()))
     tell_problem()
     if is_open:
-        _endings.watch(_high, flush)
+        _answers.tell("session")  # which may be removed before it ends
+        _endings.watch(_open_high, flush, _ending)
+        _endings.close_in_child(close)
     return is_open
 
 
@@ -227,7 +241,25 @@ def track(name: str, role: int = OTHER) -> bool:
     place = _track(_bytes(name), role)
     if place == 1 and role == TRAINING:  # not a further thread that trains
         _watch_stacks()
+    if place and role == TRAINING and not hasattr(_of_thread, "track"):
+        _of_thread.track = _TrackOfThread()
     return bool(place)
+
+
+class _TrackOfThread:
+    """Ends a thread's track with what Python keeps for the thread.
+
+    Before Python 3.13 ``Thread.join`` returns after that, but before the library's own state of the thread is gone:
+    a thread that is started then would get a further track instead of this one's.
+    """
+
+    def __init__(self) -> None:
+        self.ident, self.end = _thread.get_ident, track_end  # the main thread's end comes after this module's
+        self.thread = self.ident()
+
+    def __del__(self) -> None:
+        if self.ident() == self.thread:  # not where Python removes a daemon's
+            self.end()
 
 
 def _watch_stacks() -> None:
@@ -249,10 +281,10 @@ def _watch_stacks() -> None:
         _stacks(_bytes(f"{name} ({file}:{line})"), min(max(least_ms, 0), 86_400_000), min(max(a_second, 0), 200))
 
 
-def _number(variable: str, otherwise: int) -> int:
+def _number(name: str, otherwise: int) -> int:
     """What an environment variable says."""
     try:
-        return int(os.environ.get(variable, otherwise))
+        return int(variable(name) or otherwise)
     except ValueError:
         return otherwise
 
@@ -260,6 +292,11 @@ def _number(variable: str, otherwise: int) -> int:
 def fact(key: str, value: str) -> None:
     """Adds a fact of the session that is shown and means nothing, or changes it."""
     _fact(_bytes(key), _bytes(value))
+
+
+def goal(more_steps: int, epochs: int, by: str) -> None:
+    """Says how far the run is meant to go: this many more steps or, with 0, epochs in all; and who knows that."""
+    _goal(more_steps, epochs, _bytes(by))
 
 
 def not_recorded(what: str, amount: str) -> None:
@@ -344,12 +381,13 @@ def plain(text: object) -> str:
 
 def _load() -> str:
     """Takes the library's functions; gives the problem, empty where there is none."""
-    if os.environ.get("GNNTOP") == "0":
+    if variable("GNNTOP") == "0":
         return "GNNTOP=0 is set"
     try:
         globals().update(_library.functions(ABI))
     except OSError as error:
         return f"{error}"
+    _answers.append = _append
     return ""
 
 

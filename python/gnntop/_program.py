@@ -5,7 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
+
+from ._environment import variable
 
 # Variables that launchers set: rank, number of ranks, ranks on this machine.
 _LAUNCHERS = (
@@ -16,12 +19,13 @@ _LAUNCHERS = (
 
 
 def name() -> str:
-    """The script, or the module of ``python -m``."""
+    """The script, or the module of ``python -m``; ``python`` for code that is in no file, which no command can name."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name:
         return str(spec.name).removesuffix(".__main__")
-    return os.path.basename(getattr(main, "__file__", None) or next(iter(sys.argv), "")) or "python"
+    found = os.path.basename(getattr(main, "__file__", None) or next(iter(sys.argv), ""))
+    return "python" if found in ("", "-", "-c") else found
 
 
 def python() -> str:
@@ -41,7 +45,11 @@ def place() -> dict[str, str]:
     return {}
 
 
+before_close: list[Callable[[], None]] = []
+"""Called when the interpreter ends, before the session does. They raise nothing of their own."""
 _closes_at_exit = False
+_REPORT_S = 20.0
+"""A report takes this long at most."""
 
 
 def close_at_exit() -> None:
@@ -51,6 +59,8 @@ def close_at_exit() -> None:
         from . import _native
 
         def close() -> None:
+            for call in list(before_close):
+                call()
             _native.tell_problem()
             _native.close()
 
@@ -61,6 +71,16 @@ def close_at_exit() -> None:
 def report() -> dict[str, Any]:
     """See `gnntop.report`."""
     import json
+
+    from . import _native
+
+    _native.flush()
+    found: dict[str, Any] = json.loads(ask_report("--json", within_s=None))
+    return found
+
+
+def ask_report(*options: str, within_s: float | None = _REPORT_S) -> bytes:
+    """What ``gnntop report`` prints of this process's session. Raises ``RuntimeError`` with its words if it fails."""
     import shutil
     import subprocess
 
@@ -69,15 +89,17 @@ def report() -> dict[str, Any]:
     directory = _native.directory()
     if not directory:
         raise RuntimeError(_native.warning() or _native.problem or "no session is open yet: see gnntop.start()")
-    program = os.environ.get("GNNTOP_PROGRAM") or _beside_python() or shutil.which("gnntop")
+    program = variable("GNNTOP_PROGRAM") or _beside_python() or shutil.which("gnntop")
     if not program:
         raise RuntimeError("the program gnntop is not on PATH; set GNNTOP_PROGRAM to its path")
-    _native.flush()
-    done = subprocess.run([program, "report", "--json", directory], capture_output=True, check=False)
+    try:
+        command = [program, "report", *options, directory]
+        done = subprocess.run(command, capture_output=True, check=False, timeout=within_s, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"gnntop report took more than {within_s} s") from None
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode("utf-8", "replace").strip() or "gnntop report failed")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return done.stdout
 
 
 def _beside_python() -> str | None:

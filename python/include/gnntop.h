@@ -57,9 +57,10 @@ int32_t gnntop_name(int32_t kind, const char *text);
 
 /* Opens the process's session, called `name`. Returns 1 if it is open (even if it already was), else 0: turned off, a
  * forked child, or a worker. `facts` are lines "key=value". These keys give the process's place in a run of several
- * ranks: run, rank, ranks, engine, device, threads, host_ranks, host_cores, stage, stages, copy, copies. All others are
- * facts of the session: framework=PyTorch 2.9.1 says what the program is built on, others are its own. To be called on the
- * training thread: it starts two threads, which takes some milliseconds. After a session was closed, another may be opened. */
+ * ranks: run, rank, ranks, engine, device, threads, host_ranks, host_cores, stage, stages, copy, copies.
+ * directory is where sessions are, in place of $GNNTOP_DIR. All others are facts of the session: framework=PyTorch 2.9.1
+ * says what the program is built on, others are its own. To be called on the training thread: it starts two threads, which
+ * takes some milliseconds. After a session was closed, another may be opened. */
 int32_t gnntop_open(const char *name, const char *facts);
 
 /* Ends the session normally and waits some milliseconds for its last bytes to be written. */
@@ -87,6 +88,10 @@ void gnntop_fact(const char *key, const char *value);
  * repeated. To be called before the first step. */
 void gnntop_resumed(uint64_t steps);
 
+/* Reports how far the run is meant to go: this many steps more than the calling thread's loop has done; with 0, this many
+ * epochs in all. `by` says who knows that, for people. What `gnntop run --goal` says counts more. */
+void gnntop_goal(uint64_t more_steps, uint64_t epochs, const char *by);
+
 /* Reports how many workers each of the program's loaders has. With none, the thread that asks for a batch makes it. */
 void gnntop_loader_workers(uint64_t workers);
 
@@ -107,9 +112,12 @@ int32_t gnntop_text(int32_t which, char *buffer, int32_t size);
 int32_t gnntop_asked(void);
 void gnntop_answered(const char *request);
 
-/* Another descriptor of the same open file, from 1,000 upwards: a program that closes all descriptors does not get it for a file
- * of its own. -1 if the limit on open files is lower. */
-int32_t gnntop_high(int32_t file);
+/* Adds `text` to this file, which is made if there is none, for its user alone. 1, or 0 if that fails. */
+int32_t gnntop_append(const char *path, const char *text);
+
+/* The same file open to be added to, under a number from 1,000 upwards: a program that closes all descriptors does not get it for
+ * a file of its own. -1 if it cannot be opened, or the limit on open files is lower. */
+int32_t gnntop_open_high(const char *path);
 
 /* ---- tracks ----------------------------------------------------------------------------------------------------- */
 

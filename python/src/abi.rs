@@ -126,6 +126,17 @@ pub extern "C" fn gnntop_resumed(steps: u64) {
     catch_panic((), || session::fact(Fact::Resumed { steps }));
 }
 
+/// # Safety
+/// `by` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_goal(more_steps: u64, epochs: u64, by: *const c_char) {
+    catch_panic((), || {
+        // SAFETY: as the caller promises.
+        let by = unsafe { text(by) };
+        session::goal(thread::with(0, |thread| thread.steps_done()), more_steps, epochs, by.into_owned());
+    });
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_loader_workers(workers: u64) {
     catch_panic((), || session::fact(Fact::LoaderWorkers(workers)));
@@ -199,12 +210,6 @@ pub unsafe extern "C" fn gnntop_stacks(expected: *const c_char, least_ms: i32, a
             }
         }
     })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn gnntop_high(file: i32) -> i32 {
-    // SAFETY: only makes another descriptor, of whatever `file` is.
-    unsafe { libc::fcntl(file, libc::F_DUPFD_CLOEXEC, 1000) }
 }
 
 #[unsafe(no_mangle)]
@@ -283,7 +288,7 @@ pub extern "C" fn gnntop_ns(ticks: u64) -> f64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_batch(nodes: i64, edges: i64, graphs: i64, seeds: i64, samples: i64) {
     catch_panic((), || {
-        thread::with((), |thread| thread.set_shape([nodes, edges, graphs, seeds, samples]));
+        thread::with((), |thread| thread.set_shape([nodes, edges, graphs, seeds, samples, -1]));
     });
 }
 

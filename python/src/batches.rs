@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use crate::cpython::{Object, Python, Raised};
+use crate::cpython::{Names, Object, Python, Raised};
 use crate::listeners::{Listener, listener};
 use crate::objects::Container;
 use crate::steps::Shape;
@@ -51,7 +51,7 @@ unsafe fn shape_within(python: &Python, batch: Object, deepest: u32) -> Result<O
     unsafe {
         let kind = python.kind(batch);
         if is_tensor(kind) {
-            return Ok(samples(python, batch));
+            return Ok(rows(python, batch));
         }
         let Some(container) = python.container(kind).filter(|_| deepest > 0) else {
             return read(python, kind, batch);
@@ -186,8 +186,8 @@ pub(crate) unsafe fn is_on_cpu(python: &Python, tensor: Object) -> Option<bool> 
     }
 }
 
-/// The first dimension of a tensor.
-unsafe fn samples(python: &Python, tensor: Object) -> Option<Shape> {
+/// The first dimension of a tensor, and its tokens where it is a table of whole numbers: texts, each as long as the longest.
+unsafe fn rows(python: &Python, tensor: Object) -> Option<Shape> {
     // SAFETY: guaranteed by the caller. A tensor's shape is a tuple of ints.
     unsafe {
         let shape = tensor_shape(python, tensor);
@@ -195,22 +195,42 @@ unsafe fn samples(python: &Python, tensor: Object) -> Option<Shape> {
             return None;
         }
         let len = (python.tuple_len)(shape);
-        let samples = if len > 0 { (python.long)((python.tuple_item)(shape, 0)) } else { -1 };
+        let size = |at: isize| if len > at { (python.long)((python.tuple_item)(shape, at)) } else { -1 };
+        let (samples, length) = (size(0), size(1));
         (python.release)(shape);
         if samples < 0 || len < 0 {
             (python.clear)();
             return None;
         }
-        Some([-1, -1, -1, -1, samples])
+        let is_text = len == 2 && length > 1 && is_of_whole_numbers(python, tensor);
+        Some([-1, -1, -1, -1, samples, if is_text { samples.saturating_mul(length) } else { -1 }])
     }
 }
 
-/// The sizes that Python has read.
+/// Whether a tensor's type is one of whole numbers that may be negative, which those of pictures and of masks are not.
+unsafe fn is_of_whole_numbers(python: &Python, tensor: Object) -> bool {
+    // SAFETY: guaranteed by the caller. `truth` takes what was returned, and clears an exception.
+    unsafe {
+        let kind = unheard(python, || (python.attribute)(tensor, python.names.dtype));
+        if kind.is_null() {
+            (python.clear)();
+            return false;
+        }
+        let is = |name: Object| python.truth((python.attribute)(kind, name));
+        let Names { is_floating_point, is_complex, is_signed, .. } = python.names;
+        let is_whole = is(is_signed) && !is(is_floating_point) && !is(is_complex);
+        (python.release)(kind);
+        is_whole
+    }
+}
+
+/// The sizes that Python has read; tokens it reads none.
 unsafe fn five(python: &Python, sizes: Object) -> Option<Shape> {
     // SAFETY: guaranteed by the caller. What is no tuple of ints leaves an exception, which is cleared.
     unsafe {
         let is_known = (python.tuple_len)(sizes) == 5;
-        let shape = is_known.then(|| std::array::from_fn(|at| (python.long)((python.tuple_item)(sizes, at as isize))));
+        let size = |at: usize| if at < 5 { (python.long)((python.tuple_item)(sizes, at as isize)) } else { -1 };
+        let shape = is_known.then(|| std::array::from_fn(size));
         if !(python.exception)().is_null() {
             (python.clear)();
             return None;

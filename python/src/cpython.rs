@@ -26,10 +26,12 @@ pub(crate) struct PyMethodDef {
 // SAFETY: the pointers refer to constants and functions, which no thread changes.
 unsafe impl Sync for PyMethodDef {}
 
-/// How arguments are passed: an array and its length, none, or one.
+/// How arguments are passed: an array and its length, none, or one; a tuple, and a dictionary of those with names.
 pub(crate) const METH_FASTCALL: c_int = 0x80;
 pub(crate) const METH_NOARGS: c_int = 0x04;
 pub(crate) const METH_O: c_int = 0x08;
+pub(crate) const METH_VARARGS: c_int = 0x01;
+pub(crate) const METH_KEYWORDS: c_int = 0x02;
 
 pub(crate) const fn method(name: &'static CStr, call: *const (), flags: c_int) -> PyMethodDef {
     PyMethodDef { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
@@ -137,6 +139,10 @@ pub(crate) struct Names {
     pub(crate) training: Object,
     pub(crate) collate_fn: Object,
     pub(crate) is_cpu: Object,
+    pub(crate) dtype: Object,
+    pub(crate) is_floating_point: Object,
+    pub(crate) is_complex: Object,
+    pub(crate) is_signed: Object,
     pub(crate) own_name: Object,
     size: Object,
 }
@@ -157,6 +163,10 @@ impl Names {
             training: text(c"training")?,
             collate_fn: text(c"collate_fn")?,
             is_cpu: text(c"is_cpu")?,
+            dtype: text(c"dtype")?,
+            is_floating_point: text(c"is_floating_point")?,
+            is_complex: text(c"is_complex")?,
+            is_signed: text(c"is_signed")?,
             own_name: text(c"__name__")?,
             size: text(c"__basicsize__")?,
         })

@@ -1,4 +1,4 @@
-//! What a thread records before there is a session: the newest few hundred events are kept, and written once it has a track.
+//! What a thread records before there is a session: the newest 2,048 events are kept, and written once it has a track.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,8 +8,8 @@ use crate::names;
 use crate::session;
 
 /// Most events kept by a thread.
-const MAX_EVENTS: usize = 512;
-/// Most threads that keep events: 20 KiB each.
+const MAX_EVENTS: usize = 2048;
+/// Most threads that keep events: 80 KiB each.
 const MAX_THREADS: usize = 32;
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);

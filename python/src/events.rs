@@ -99,6 +99,9 @@ pub(crate) unsafe fn begin(python: &Python, work: Work) -> Result<Option<i32>, R
         if work == Work::Forward && training::accepts(work) {
             note_forward(python)?;
         }
+        if work == Work::Gradients && is_nested(python)? {
+            return Ok(None);
+        }
         match work {
             Work::ZeroGrad => find_roots(python)?,
             Work::Fetch if training::accepts(work) => find_roots(python)?,
@@ -115,11 +118,22 @@ pub(crate) unsafe fn begin(python: &Python, work: Work) -> Result<Option<i32>, R
         }
     }
     let (token, ended) = training::begin(work);
-    if let Some(number) = ended {
-        // SAFETY: guaranteed by the caller.
-        unsafe { step_ended(python, number) }?;
+    // SAFETY: guaranteed by the caller.
+    let told = ended.map_or(Ok(()), |number| unsafe { step_ended(python, number) });
+    if let (Err(Raised), Some(token)) = (&told, token) {
+        training::end(work, token); // what raised is the program's, whose call is not made
     }
-    Ok(token)
+    told.map(|()| token)
+}
+
+/// Whether gradients that are computed now are a part of a function that is differentiated: then they are of its forward pass.
+unsafe fn is_nested(python: &Python) -> Result<bool, Raised> {
+    let is_nested = listener(Listener::IsNested);
+    if is_nested.is_null() {
+        return Ok(false);
+    }
+    // SAFETY: guaranteed by the caller; what Python has set is never released.
+    unsafe { Ok(python.truth(python.call_ours(is_nested, null_mut())?)) }
 }
 
 /// A step has ended.

@@ -5,8 +5,8 @@
 //! Python's own functions of those called at every step. `thread` has a thread's open spans and decides where its events
 //! go, `early` keeps them until there is a session, and `worker` sends them to the parent process. `session` is the
 //! process's one session, with what `gnntop trace` asks of it, and `names` its names. `overdue` knows how long phases
-//! usually take, and `stacks` records where the training thread is when one takes too long. `cuda` times a GPU, and `nccl`
-//! has what NCCL reports about the ranks. `warning` keeps what went wrong.
+//! usually take, `endings` has the functions that end a process, and `stacks` records where the training thread is when one takes too long. `cuda` times a GPU, and `nccl`
+//! has what NCCL reports about the ranks. `warning` keeps what went wrong, and `answers` opens the files in which Python tells of itself.
 //!
 //! `steps` understands a training loop from the work that is reported of it. `training` has a loop for each thread, `recorded`
 //! records what it understands, and `slots` says which threads train; `work_abi` reports for C, and for Python `hooked`, which
@@ -16,6 +16,7 @@
 //! its class's code.
 
 mod abi;
+mod answers;
 mod batches;
 mod builtins;
 mod calls;
@@ -24,6 +25,7 @@ mod cpython;
 mod cuda;
 mod device_waits;
 mod early;
+mod endings;
 mod events;
 mod hooked;
 mod listeners;
@@ -46,7 +48,9 @@ mod worker;
 mod worker_abi;
 
 pub use abi::*;
+pub use answers::{gnntop_append, gnntop_open_high};
 pub use builtins::gnntop_builtin;
+pub use endings::gnntop_ending;
 pub use nccl::{ncclProfiler_v3, ncclProfiler_v4, ncclProfiler_v5};
 pub use work_abi::*;
 pub use worker_abi::*;

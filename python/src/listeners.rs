@@ -34,9 +34,11 @@ pub(crate) enum Listener {
     Call = 10,
     /// Called when work begins, while a deep trace runs.
     Work = 11,
+    /// Returns whether what is differentiated now is differentiated again, as by `torch.func.grad` of such a function.
+    IsNested = 12,
 }
 
-static LISTENERS: [AtomicPtr<c_void>; 12] = [const { AtomicPtr::new(null_mut()) }; 12];
+static LISTENERS: [AtomicPtr<c_void>; 13] = [const { AtomicPtr::new(null_mut()) }; 13];
 
 /// What Python has set, or NULL.
 #[inline]

@@ -51,6 +51,7 @@ fn register() -> [i32; Name::COUNT] {
         (Span, "clip gradients"),
         (validated, "validation"),
         (Text, "checkpoint"),
+        (Text, "checkpoint by another thread"),
     ]
     .map(|(kind, text)| names::register(kind, text))
 }
@@ -128,7 +129,7 @@ impl Record for Thread {
     }
 
     fn batch(&mut self, batch: Option<Shape>) {
-        self.set_shape(batch.unwrap_or([-1; 5]));
+        self.set_shape(batch.unwrap_or([-1; 6]));
     }
 
     fn step(&mut self) -> i32 {

@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use gnntop_probe::{Engine, Fact, Launched, Origin, Place, RankKind, Session, SessionBuilder};
+use gnntop_probe::{Engine, Fact, Goal, GoalUnit, Launched, Origin, Place, RankKind, Session, SessionBuilder};
 
 use crate::warning;
 
@@ -108,7 +108,8 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
         let (place, facts) = split_place(facts);
         facts.into_iter().for_each(|(key, value)| own.set_fact(opening_fact(key, value)));
         compute_threads(&place).into_iter().for_each(|fact| own.set_fact(fact));
-        let builder = with_place(Session::builder(name).origin(Origin::Python), place).on_request(set_request);
+        let builder = in_directory(Session::builder(name).origin(Origin::Python), &place);
+        let builder = with_place(builder, place).on_request(set_request);
         let session = builder.on_warning(|warning| warning::note(&warning.to_string())).start();
         let status = if session.dir().is_some() { Status::Publishing } else { Status::Failed };
         own.facts.iter().for_each(|fact| session.add_fact(fact.clone()));
@@ -155,6 +156,24 @@ pub(crate) fn fact(fact: Fact) {
     if let Some(session) = &own.session {
         session.add_fact(fact);
     }
+}
+
+/// Says how far the run is meant to go: this many steps more than `done`, which are those of the session so far, and those before
+/// its checkpoint. With no steps, this many epochs in all.
+pub(crate) fn goal(done: u64, more_steps: u64, epochs: u64, by: String) {
+    let resumed = lock(&OWN).facts.iter().find_map(|fact| match fact {
+        Fact::Resumed { steps } => Some(*steps),
+        _ => None,
+    });
+    let goal = match (more_steps, epochs) {
+        (0, 0) => return,
+        (0, number) => Goal { unit: GoalUnit::Epochs, number },
+        (more, _) => {
+            let before = done.saturating_add(resumed.unwrap_or(0));
+            Goal { unit: GoalUnit::Steps, number: before.saturating_add(more) }
+        }
+    };
+    fact(Fact::Goal { goal, by });
 }
 
 /// Adds a fact to the current session, and to no later one, unless another thread has its lock.
@@ -298,7 +317,8 @@ type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
 /// Separates a process's place in a run from facts.
 fn split_place(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
-    const PLACE: [&str; 12] = [
+    const PLACE: [&str; 13] = [
+        "directory",
         "run",
         "rank",
         "ranks",
@@ -314,6 +334,14 @@ fn split_place(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
     ];
     let pairs = lines.lines().filter_map(|line| line.split_once('=')).map(|(key, value)| (key.trim(), value.trim()));
     pairs.partition(|(key, _)| PLACE.contains(key))
+}
+
+/// Sets the directory of sessions, if it is said.
+fn in_directory(builder: SessionBuilder, place: &Pairs<'_>) -> SessionBuilder {
+    match place.iter().find(|(key, directory)| *key == "directory" && !directory.is_empty()) {
+        Some((_, directory)) => builder.directory(directory),
+        None => builder,
+    }
 }
 
 /// How many threads the program computes with, which a run of a single session says too.

@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Mutex, PoisonError};
 
+use crate::early::EarlyEvent;
 use crate::recorded::number;
 use crate::session::{self, Status};
-use crate::steps::{Loop, Name, OptimizerId, Shape, Work};
+use crate::steps::{Loop, Name, OptimizerId, Record, Shape, Ticks, Work};
 use crate::thread::{self, Thread};
 use crate::warning::catch_panic;
 
@@ -31,6 +32,12 @@ static HAS_PEERS: AtomicBool = AtomicBool::new(false);
 /// The optimizers that exist, and how often they were counted.
 static EXPECTED: Mutex<Vec<OptimizerId>> = Mutex::new(Vec::new());
 static EXPECTATIONS: AtomicU32 = AtomicU32::new(0);
+/// When threads that do not train had saved a checkpoint, in ticks, and whether there are any: a thread that trains marks them,
+/// without a duration, as it has not waited.
+static SAVED_ASIDE: Mutex<Vec<Ticks>> = Mutex::new(Vec::new());
+static HAS_SAVED_ASIDE: AtomicBool = AtomicBool::new(false);
+/// Most of these that are kept.
+const MAX_SAVED_ASIDE: usize = 64;
 
 /// A loop, and how often the optimizers had been counted when it heard of them.
 struct ThreadLoop {
@@ -41,11 +48,20 @@ struct ThreadLoop {
     /// Whether this thread's work is reported to it, and whether it has a track for it.
     has_begun: bool,
     trains: bool,
+    /// Whether this thread, which does not train, saves a checkpoint.
+    saves_aside: bool,
 }
 
 impl ThreadLoop {
     fn new() -> Self {
-        Self { training: Loop::new(), expectations: 0, made: Vec::new(), has_begun: false, trains: false }
+        Self {
+            training: Loop::new(),
+            expectations: 0,
+            made: Vec::new(),
+            has_begun: false,
+            trains: false,
+            saves_aside: false,
+        }
     }
 }
 
@@ -60,6 +76,9 @@ fn with_loop<T>(otherwise: T, f: impl FnOnce(&mut ThreadLoop, &mut Thread) -> T)
         let run = |found: &RefCell<ThreadLoop>| {
             let mut found = found.try_borrow_mut().ok()?;
             found.update();
+            if found.trains && HAS_SAVED_ASIDE.load(Relaxed) {
+                mark_saved_aside(thread);
+            }
             thread.is_candidate = !found.trains;
             Some(f(&mut found, thread))
         };
@@ -242,13 +261,45 @@ pub(crate) fn is_between() -> bool {
     !is_elsewhere() && with_loop(false, |found, _| found.has_begun && found.training.accepts(Work::Forward))
 }
 
+/// The calling thread, which does not train, begins to save a checkpoint of what another one trains. Returns what its end is to
+/// be told.
+#[cold]
+fn save_aside() -> Option<i32> {
+    let is_trained = IS_OPEN.load(Relaxed) && session::state().0 == Status::Publishing;
+    is_trained.then(|| with_loop((), |found, _| found.saves_aside = true)).map(|()| 0)
+}
+
+/// It has saved it.
+#[cold]
+fn saved_aside(at: Ticks) {
+    let mut saved = SAVED_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    if saved.len() < MAX_SAVED_ASIDE {
+        saved.push(at);
+        HAS_SAVED_ASIDE.store(true, Relaxed);
+    }
+}
+
+/// Marks what other threads have saved.
+#[cold]
+fn mark_saved_aside(thread: &mut Thread) {
+    HAS_SAVED_ASIDE.store(false, Relaxed);
+    let saved = std::mem::take(&mut *SAVED_ASIDE.lock().unwrap_or_else(PoisonError::into_inner));
+    let mark = |at| EarlyEvent::Mark { name: number(Name::SavedAside), at, value: None };
+    saved.into_iter().for_each(|at| thread.record_now(mark(at)));
+}
+
 /// Work of the calling thread begins. Returns what its end is to be told, or `None` if it is not recorded, and the number of
 /// the step that ended where it began, if one did.
 #[inline]
 pub(crate) fn begin(work: Work) -> (Option<i32>, Option<i32>) {
     if !is_elsewhere() {
-        let begin = |training: &mut Loop, thread: &mut Thread| (training.begin(work, thread), training.take_ended());
-        return with_admitted(work, (None, None), begin);
+        let begin =
+            |training: &mut Loop, thread: &mut Thread| Some((training.begin(work, thread), training.take_ended()));
+        return match with_admitted(work, None, begin) {
+            Some(begun) => begun,
+            None if work == Work::Checkpoint => (save_aside(), None),
+            None => (None, None),
+        };
     }
     // A worker's thread loads, and does nothing else.
     let name = match work {
@@ -265,7 +316,12 @@ pub(crate) fn end(work: Work, token: i32) {
     if is_elsewhere() {
         return thread::with((), |thread| thread.end_to(token));
     }
-    with_loop((), |found, thread| found.training.end(work, token, thread));
+    with_loop((), |found, thread| {
+        if work == Work::Checkpoint && std::mem::take(&mut found.saves_aside) {
+            return saved_aside(thread.now());
+        }
+        found.training.end(work, token, thread);
+    });
 }
 
 /// What follows from work that has ended.

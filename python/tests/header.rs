@@ -21,10 +21,14 @@ fn crate_dir() -> &'static Path {
 
 /// Compiles the example; `None` without a compiler.
 fn compiled(dir: &Path, compiler: &str, options: &[&str]) -> Option<PathBuf> {
-    let program = dir.join("loop");
+    compiled_from(&crate_dir().join("examples/loop.c"), dir, compiler, options)
+}
+
+fn compiled_from(source: &Path, dir: &Path, compiler: &str, options: &[&str]) -> Option<PathBuf> {
+    let program = dir.join("program");
     let mut command = Command::new(compiler);
     command.args(["-Wall", "-Wextra", "-Werror"]).args(options).arg("-I").arg(crate_dir().join("include"));
-    command.arg(crate_dir().join("examples/loop.c")).args(["-x", "none"]).arg(library()).arg("-o").arg(&program);
+    command.arg(source).args(["-x", "none"]).arg(library()).args(["-pthread", "-o"]).arg(&program);
     let Ok(output) = command.output() else {
         eprintln!("skipped: there is no {compiler}");
         return None;
@@ -104,6 +108,75 @@ fn work_of_a_loop_in_c_becomes_steps_and_phases() {
     assert!(spans.is_sorted_by_key(|span| span.end_ns), "recorded in the order of their ends: {spans:?}");
 }
 
+const MAIN_THREAD_ENDS: &str = r#"
+#include <gnntop.h>
+#include <pthread.h>
+#include <stddef.h>
+
+static void *train(void *unused) {
+    gnntop_track("train", GNNTOP_TRAINING);
+    for (int i = 0; i < 30; i++) gnntop_step();
+    return unused;
+}
+
+int main(void) {
+    pthread_t thread;
+    gnntop_open("threads", "");
+    pthread_create(&thread, NULL, train, NULL);
+    pthread_exit(NULL);
+}
+"#;
+
+/// As under `faketime`: in a program, a function of the C library's name takes its place.
+const FROZEN_CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <gnntop.h>
+#include <time.h>
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    (void)clock;
+    time->tv_sec = 1577836800;
+    time->tv_nsec = 0;
+    return 0;
+}
+
+int main(void) {
+    gnntop_open("frozen", "");
+    gnntop_track("train", GNNTOP_TRAINING);
+    for (int i = 0; i < 30; i++) gnntop_step();
+    gnntop_close();
+    return 0;
+}
+"#;
+
+/// Compiles a program and runs it to its end, which is a good one; `false` without a compiler.
+fn ends_well(code: &str, dir: &Path) -> bool {
+    let source = dir.join("program.c");
+    std::fs::write(&source, code).unwrap();
+    let Some(program) = compiled_from(&source, dir, "cc", &["-std=c99"]) else { return false };
+    let mut run = Command::new("timeout");
+    run.args(["-s", "KILL", "60"]).arg(program).env("GNNTOP_DIR", dir.join("sessions")).env_remove("GNNTOP");
+    let status = run.env("LD_LIBRARY_PATH", library().parent().unwrap()).status().unwrap();
+    assert_eq!(status.code(), Some(0), "it never ended");
+    true
+}
+
+#[test]
+fn program_whose_main_thread_ends_first_ends_with_its_last_thread() {
+    let dir = tempfile::tempdir().unwrap();
+    if ends_well(MAIN_THREAD_ENDS, dir.path()) {
+        let (_, events) = published(&dir.path().join("sessions"));
+        assert_eq!(events.iter().filter(|event| matches!(event, Event::Step(_))).count(), 30);
+    }
+}
+
+#[test]
+fn program_whose_clock_is_frozen_is_not_published_and_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    ends_well(FROZEN_CLOCK, dir.path());
+    assert!(!dir.path().join("sessions").exists());
+}
+
 #[test]
 fn header_compiles_as_cpp() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,7 +198,7 @@ fn library_turned_off_publishes_nothing() {
 fn library_exports_exactly_the_functions_of_the_header() {
     let header = std::fs::read_to_string(crate_dir().join("include/gnntop.h")).unwrap();
     let read = |file: &str| std::fs::read_to_string(crate_dir().join("src").join(file)).unwrap();
-    let code = read("abi.rs") + &read("work_abi.rs") + &read("worker_abi.rs");
+    let code = read("abi.rs") + &read("answers.rs") + &read("work_abi.rs") + &read("worker_abi.rs");
     let names = |text: &str, before: &str| -> Vec<String> {
         let after = text.split(before).skip(1);
         let mut names: Vec<String> = after.filter_map(|rest| Some(rest.split_once('(')?.0.to_owned())).collect();

@@ -201,7 +201,7 @@ def test_events_before_the_session_that_had_no_room_are_counted(end: str, lost: 
     code = f"""
 import gnntop, os
 from gnntop import _native
-for number in range(600):
+for number in range(2136):
     _native.mark(_native.mark_name("early"))
 {end}
 """

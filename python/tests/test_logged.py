@@ -124,6 +124,8 @@ def test_stand_ins_are_read_and_the_program_does_not_notice(tmp_path: Path) -> N
     (loss,) = (line for line in seen["logged"] if line["name"] == "loss")
     assert (loss["not_finite"], loss["last_good_step"], loss["first_not_finite_step"]) == (5, 15, 16)
     assert [mark["text"] for mark in seen["marks"] if "loss" in mark["text"]] == ["loss is nan"]
+    (found,) = (finding for finding in seen["findings"]["found"] if finding["kind"] == "divergence")
+    assert (found["summary"], found["confidence"]) == ("loss is NaN since step 16", "high"), found
 
 
 LIBRARIES = {

@@ -31,12 +31,15 @@ CASES = [
     ("by_hand", ["two batches"], 30, PLAIN),
     ("by_hand", ["optimizer"], 60, PLAIN),
     ("by_hand", ["fastai"], 60, PLAIN),
+    ("scripted", [], 25, ("data wait", "backward", "optimizer")),
     ("inference", ["batches"], 20, ("data wait", "forward")),
     ("inference", ["calls"], 30, ("forward",)),
     ("inference", ["then trains"], 20, (*PLAIN, "validation")),
+    ("inference", ["generates"], 32, ("forward",)),
     ("reinforces", ["evaluating"], 30, (*FULL_BATCH, "rollout")),
     ("reinforces", ["training"], 30, (*FULL_BATCH, "rollout")),
     ("by_hand", ["functional"], 60, ("data wait", "backward")),
+    ("by_hand", ["nested"], 60, ("backward",)),
     ("threads", ["in turn"], 90, PLAIN),
     ("threads", ["together"], 30, PLAIN),
     ("full_batch", [], 40, (*FULL_BATCH, "validation")),
@@ -76,5 +79,13 @@ def test_the_program_does_not_notice_and_is_seen(
     )
     seen = report(recording)
     assert steps_of(seen) == steps
+    assert not [fact for fact in seen["session"]["facts"] if fact.startswith("not recorded")]
     assert set(phases) <= set(times(seen))
     assert_tiled(seen)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_process_of_multiprocessing_trains_and_ends_well(method: str, tmp_path: Path) -> None:
+    watched, recording = recorded([sys.executable, str(LOOPS / "process.py"), method], tmp_path)
+    seen = report(recording)
+    assert (watched.code, steps_of(seen), seen["session"]["state"]) == (0, 20, "ended")

@@ -155,14 +155,14 @@ for wrong in ({"inputs": "bad"}, {"unknown": 1}):
 call_impl = Module._call_impl
 patching.watch(Module, "_call_impl", _native.OF_ROOTS)
 module, other = Module(), Module()
-assert [_native.add_root(module), _native.add_root(module)] == [1, 0]
+assert [_native.add_root(module, False), _native.add_root(module, False)] == [1, 0]
 assert Module._call_impl is other._call_impl.__func__ is call_impl is not module._call_impl.__func__
 assert vars(module) == {} and (module(2), module(2, scale=3), other(2, scale=4)) == (2, 6, 8)
 module._call_impl = lambda x: "own"
 assert module(2) == "own"
 del module._call_impl
 for _ in range(100):  # as many roots as there is no room for, had those before not gone
-    assert _native.add_root(Module()) == 1
+    assert _native.add_root(Module(), False) == 1
 module._compiled_call_impl = _native.Hooked(lambda x: -x, _native.FORWARD, weakref.ref(module))
 assert module(2) == -2
 gone = weakref.ref(module)
@@ -303,7 +303,7 @@ shared = [{"a": 1, "b": [Module()]}]
 def work():
     for number in range(3000):
         module = Module()
-        _native.add_root(module)
+        _native.add_root(module, False)
         assert module(2) == 2 and backward(number) == (number,)
         token = _native.work_begin(_native.FETCH)
         if token is not None:

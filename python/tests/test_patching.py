@@ -217,3 +217,11 @@ last = len(seen)
     assert (module.seen, type(module.__spec__)) == ([0], ModuleSpec)
     with pytest.raises(ValueError, match=r"^$"):
         importlib.import_module("joined_ill")
+
+
+def test_arguments_given_by_name_are_seen_where_they_are_named() -> None:
+    seen: list[Any] = []
+    hooked = patching.around(lambda *_, **__: None, "x", seen.append, lambda *_: None, names=("run_id",))
+    hooked("client", run_id="a", status="b")
+    hooked("client", "a")
+    assert seen == [("client", "a"), ("client", "a")]

@@ -29,6 +29,26 @@ for (x,) in DataLoader(TensorDataset(torch.randn(80, 3, 8, 8)), batch_size=4):
 """
 
 
+OF_ITEMS = """
+import torch
+from gnntop.hooks.training_set import _content
+from torch_geometric.data import Data
+
+edges = torch.tensor([[0, 1], [1, 2]])
+for make in (lambda x: Data(x=x, edge_index=edges), lambda x: {"x": x, "name": "a"}, lambda x: (x, 1)):
+    same, again, other = ([make(torch.full((3, 4), value))] * 9 for value in (1.0, 1.0, 2.0))
+    assert _content(same) is not None and _content(same) == _content(again) != _content(other)
+assert _content([{"x": object()}]) is None
+"""
+
+
+def test_some_of_the_data_is_read_of_graphs_and_of_dicts(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(OF_ITEMS)
+    ran, _ = recorded([sys.executable, str(script)], tmp_path)
+    assert ran.code == 0, ran.err
+
+
 @pytest.mark.parametrize(("order", "words"), [("last", "channels_last on"), ("first", "channels_last off")])
 def test_the_order_of_images_and_the_loaders_workers_are_facts(order: str, words: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"

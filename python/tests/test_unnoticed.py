@@ -211,7 +211,23 @@ for function in (torch.save, torch.autograd.backward, torch.autograd.grad, torch
 for function in (nn.Module.zero_grad, nn.utils.clip_grad_norm_, torch.amp.GradScaler.unscale_):
     print(function.__defaults__, function.__kwdefaults__, inspect.signature(function))
 for end in (os._exit, os.execv, os.execve):
-    print(pickle.loads(pickle.dumps(end)) is end, end.__module__)
+    print(pickle.loads(pickle.dumps(end)) is end, end.__module__, end, end.__self__)
+    print(end.__doc__, inspect.signature(end))
+    print(type("Ending", (), {"end": end})().end is end, end in os.supports_fd)
+"""
+
+# What a library says of its caller is said of the program's line, by which filters know it.
+WARNED = """
+import logging
+warnings.simplefilter("error")
+warnings.filterwarnings("always", module="__main__")
+logging.basicConfig(format="%(filename)s:%(lineno)d %(message)s")
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    model(torch.ones(1, 2)).sum().backward()
+    torch.nn.utils.clip_grad_norm_((one for one in model.parameters() if one.grad is None), 1)
+    optimizer.step()
 """
 
 # What compiles and traces modules finds the same in a root, and makes as many graphs with as many operations.
@@ -276,6 +292,7 @@ CASES = {
     "recursion": RECURSION,
     "ends": ENDS,
     "functions": FUNCTIONS,
+    "warned": WARNED,
     "compiled": COMPILED,
 }
 
@@ -302,6 +319,8 @@ batches = {{
     "dict": OrderedDict(text="a", x=(x, x)),
     "graph": [graph],
     "mode": x,
+    "text": {{"input_ids": torch.ones(7, 5, dtype=torch.long), "mask": torch.ones(7, 5)}},
+    "mask": torch.ones(7, 5, dtype=torch.bool),
 }}
 batch = batches["{kind}"]
 if "{kind}" == "mode":
@@ -310,7 +329,7 @@ train(nn.Linear(2, 1), DataLoader([batch] * 3, batch_size=None, collate_fn=lambd
 """
 
 
-@pytest.mark.parametrize("kind", ["tensor", "parameter", "named", "dict", "graph", "mode"])
+@pytest.mark.parametrize("kind", ["tensor", "parameter", "named", "dict", "graph", "mode", "text", "mask"])
 def test_sizes_of_ordinary_batches_are_known(kind: str, tmp_path: Path) -> None:
     code, _, said = outcome(SIZES.format(kind=kind), tmp_path / "watched", **REACH)
     assert code == 0, said
@@ -322,7 +341,8 @@ def test_sizes_of_ordinary_batches_are_known(kind: str, tmp_path: Path) -> None:
         found = [round(rates[f"{what}_per_s"] / rates["steps_per_s"]) for what in ("graphs", "nodes", "edges")]
         assert found == [2, 6, 8]
     else:
-        assert [(one["name"], one["last"]) for one in report["counters"]] == [("samples", 7)]
+        expected = {"samples": 7, "tokens": 35} if kind == "text" else {"samples": 7}
+        assert {one["name"]: one["last"] for one in report["counters"]} == expected
 
 
 # An optimizer in every step, as where a model learns how to learn, and a heap that takes 20 ms to look through.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -83,6 +84,8 @@ QUICK = 0.06
 
 def main() -> int:
     """Runs the requested attacks. Returns 1 if one of them succeeded."""
+    # In the background of a script it is ignored, and so it would be in what is attacked.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(prog="scripts/torture.sh", description=(__doc__ or "").strip())
     parser.add_argument("--quick", action="store_true", help="a small part, always the same")
     parser.add_argument(

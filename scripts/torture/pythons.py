@@ -123,7 +123,7 @@ LOSSES = [
     ('export PYTHONPATH="$PWD/lib" && python3 train.py', 'to `export PYTHONPATH="$PWD/lib:$PYTHONPATH"'),
     ('env -i "$(which python3)" train.py', "as by `env -i`"),
     ("(exec -a sudo bash -c 'env -i \"$(which python3)\" train.py; true')", "sudo clears its environment"),
-    ("(exec -a docker sleep 2)", "what docker starts is not below it"),
+    ("(exec -a docker sleep 6)", "what docker starts is not below it"),
     ("unset PYTHONPATH; python3 train.py", "end its value with `:$PYTHONPATH`"),
     ("python3 -I train.py", "started with -I"),
     ("python3 -u -E train.py", "started with -E"),

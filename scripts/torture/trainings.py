@@ -115,6 +115,7 @@ for _ in range({turns}):
         lost += 1
     except Late: pass
     tidy()
+    torch.set_grad_enabled(True)  # which torch leaves off where it is raised in its own `finally`
 print("lost", lost)
 """
 

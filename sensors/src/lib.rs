@@ -35,7 +35,8 @@
 //!
 //! NVML's answer about PCIe may take 20 ms, so at most one of those calls is made per pass, for each GPU and direction in
 //! turn: with many GPUs, each is made less than once a second. GPUs have NVML's numbers, not CUDA's; [`SignalInfo::device`] has the
-//! UUID. Failed GPU calls are retried every 5 s.
+//! UUID. Failed GPU calls are retried every 5 s. GPUs of AMD and discrete ones of Intel come after them, with what their drivers have
+//! files for.
 //!
 //! Other systems than Linux have the process's CPU time, memory, input and output, the machine's memory and swap, and the
 //! load of each core, through sysinfo.

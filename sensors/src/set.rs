@@ -46,10 +46,28 @@ impl SensorSet {
     pub fn open(options: &SensorOptions) -> Self {
         let mut set = Self::empty(options);
         set.add_host();
-        let (nvidia, gpus) = nvidia::open(options, &mut set.registry);
+        let (mut nvidia, gpus) = nvidia::open(options, &mut set.registry);
         set.gpus = gpus;
+        let others = set.open_other_gpus();
+        nvidia.count_others(others.as_ref().map_or(0, |(_, count)| *count));
         set.push(Box::new(nvidia));
+        others.into_iter().for_each(|(sensor, _)| set.push(sensor));
         set
+    }
+
+    /// Opens GPUs that are not NVIDIA's, and returns their number.
+    #[cfg(target_os = "linux")]
+    fn open_other_gpus(&mut self) -> Option<(Box<dyn Sensor>, u32)> {
+        let first = u32::try_from(self.gpus.len()).unwrap_or(u32::MAX);
+        let (drm, gpus) = linux::Drm::open(&self.options, first, &mut self.registry);
+        let count = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
+        self.gpus.extend(gpus);
+        (count > 0).then(|| (Box::new(drm) as Box<dyn Sensor>, count))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_other_gpus(&mut self) -> Option<(Box<dyn Sensor>, u32)> {
+        None
     }
 
     #[cfg(target_os = "linux")]

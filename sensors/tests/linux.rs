@@ -21,6 +21,8 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
     fake.write("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
     fake.write("sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nnr_periods 40\nnr_throttled 12\nthrottled_usec 7\n");
     fake.write("sys/fs/cgroup/job/memory.max", "4294967296\n");
+    fake.write("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "800000\n");
+    fake.write("sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "3599999\n");
     let pass = Pass::read(&mut fake.open());
     let page = 4096;
     let expected = [
@@ -36,6 +38,7 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
         ("process.main_thread.voluntary_switches", 111),
         ("process.main_thread.involuntary_switches", 22),
         ("process.main_thread.cpu_wait", 2_000_000),
+        ("process.main_thread.clock", 3599),
         ("process.io.rchar", 1000),
         ("process.io.read_calls", 10),
         ("process.io.wchar", 2000),
@@ -533,4 +536,88 @@ fn machine_shape_is_reported() {
     assert_eq!(set.find(Quantity::AllottedMemory), None, "no limit is nothing to measure");
     let threads = &set.signals()[set.find(Quantity::MachineCpuThreads).unwrap().0 as usize];
     assert_eq!(threads.device.as_deref(), Some("Fake 1"));
+}
+
+/// A card of a driver, with these files below its device.
+fn card(fake: &FakeProc, number: u32, driver: &str, files: &[(&str, &str)]) {
+    let device = format!("sys/class/drm/card{number}/device");
+    std::fs::create_dir_all(fake.path(&format!("{device}/hwmon/hwmon{number}"))).unwrap();
+    fake.write(&format!("{device}/uevent"), format!("DRIVER={driver}\nPCI_SLOT_NAME=0000:0{number}:00.0\n"));
+    for (name, content) in files {
+        fake.write(&format!("{device}/{name}"), content);
+    }
+}
+
+#[test]
+fn gpus_of_other_makers_are_read_from_their_drivers_files() {
+    let fake = FakeProc::new();
+    std::fs::create_dir_all(fake.path("sys/class/drm/card0-HDMI-A-1")).unwrap();
+    // An MI300X as its driver shows it, a graphics processor inside a processor, and an Arc.
+    card(
+        &fake,
+        0,
+        "amdgpu",
+        &[
+            ("gpu_busy_percent", "97\n"),
+            ("mem_info_vram_total", "206141652992\n"),
+            ("mem_info_vram_used", "1073741824\n"),
+            ("product_name", "AMD Instinct MI300X\n"),
+            ("hwmon/hwmon0/power1_average", "512000000\n"),
+            ("hwmon/hwmon0/power1_cap", "750000000\n"),
+            ("hwmon/hwmon0/temp1_input", "41000\n"),
+            ("hwmon/hwmon0/freq1_input", "2100000000\n"),
+        ],
+    );
+    card(&fake, 1, "amdgpu", &[("gpu_busy_percent", "3\n"), ("mem_info_vram_total", "536870912\n")]);
+    card(&fake, 2, "xe", &[("hwmon/hwmon2/energy1_input", "123456789\n"), ("hwmon/hwmon2/power1_max", "190000000\n")]);
+    card(&fake, 3, "i915", &[("hwmon/hwmon3/in0_input", "900\n")]);
+    let mut set = SensorSet::open(&SensorOptions { gpu: true, nvml_library: Some("/none".into()), ..fake.options() });
+    let pass = Pass::read(&mut set);
+    assert_eq!(pass.value("gpu.count"), Some(2));
+    let read = [
+        ("gpu.0.util", 97_000),
+        ("gpu.0.memory.total", 206_141_652_992),
+        ("gpu.0.memory.used", 1 << 30),
+        ("gpu.0.power", 512_000),
+        ("gpu.0.power.limit", 750_000),
+        ("gpu.0.temperature", 41_000),
+        ("gpu.0.clock.sm", 2_100),
+        ("gpu.1.energy", 123_456),
+        ("gpu.1.power.limit", 190_000),
+    ];
+    for (name, value) in read {
+        assert_eq!(pass.value(name), Some(value), "{name}");
+    }
+    assert_eq!(pass.value("gpu.1.util"), None, "no file says it");
+    let names: Vec<_> = set.gpus().iter().filter_map(|gpu| gpu.name.clone()).collect();
+    assert_eq!(names, ["AMD Instinct MI300X (0000:00:00.0)", "Intel GPU (0000:02:00.0)"]);
+    fake.write("sys/class/drm/card0/device/gpu_busy_percent", "?\n");
+    fake.remove("sys/class/drm/card0/device/mem_info_vram_used");
+    let pass = Pass::read(&mut set);
+    assert_eq!(pass.reason("gpu.0.util"), Some("the driver returned no usable number"));
+    assert!(pass.reason("gpu.0.memory.used").unwrap().ends_with("mem_info_vram_used not found"));
+    let mut more = Vec::new();
+    set.read_energy(&mut |reading| more.push(reading));
+    assert_eq!(more.len(), 1, "only the counter of energy is read more often");
+}
+
+#[test]
+fn infiniband_ports_are_added_up() {
+    let fake = FakeProc::new();
+    let counters = |device: &str, port: u32| format!("sys/class/infiniband/{device}/ports/{port}/counters");
+    for (device, port, received, sent) in [("mlx5_0", 1, "1000", "7"), ("mlx5_1", 1, "500", "3")] {
+        std::fs::create_dir_all(fake.path(&counters(device, port))).unwrap();
+        fake.write(&format!("{}/port_rcv_data", counters(device, port)), format!("{received}\n"));
+        fake.write(&format!("{}/port_xmit_data", counters(device, port)), format!("{sent}\n"));
+    }
+    let mut set = fake.open();
+    let pass = Pass::read(&mut set);
+    assert_eq!(pass.value("machine.infiniband.received_bytes"), Some(6000));
+    assert_eq!(pass.value("machine.infiniband.sent_bytes"), Some(40));
+    fake.write(&format!("{}/port_rcv_data", counters("mlx5_1", 1)), "x\n");
+    assert_eq!(Pass::read(&mut set).reason("machine.infiniband.received_bytes"), Some("a counter is not a number"));
+    let pass = Pass::read(&mut FakeProc::new().open());
+    assert!(
+        pass.value("machine.infiniband.sent_bytes").is_none() && pass.reason("machine.infiniband.sent_bytes").is_none()
+    );
 }

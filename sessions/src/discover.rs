@@ -11,6 +11,7 @@ use gnntop_wire::{Item, SessionInfo, StreamReader};
 use crate::error::Error;
 use crate::platform::{Directory, Kind};
 use crate::private_dir::PrivateDir;
+use crate::publisher::{CopyState, Publisher};
 use crate::session_dir::SessionDir;
 
 /// Bytes of a segment that are searched for its first frame.
@@ -27,6 +28,8 @@ pub struct ListedSession {
     pub info: SessionInfo,
     /// Whether its publisher is alive.
     pub alive: bool,
+    /// What else is known where it is a copy, whose program may run elsewhere.
+    pub copy: Option<CopyState>,
     /// What its files take on their disk, in bytes.
     pub size_bytes: u64,
     /// When its stream last grew.
@@ -183,9 +186,9 @@ fn read_open(dir: &Path, session: &SessionDir) -> Result<ListedSession, Error> {
             info = session.segment(number).and_then(first_frame);
         }
     }
-    let alive = session.publisher().alive;
+    let Publisher { alive, copy, .. } = session.publisher();
     let (size_bytes, owner) = (session.bytes(), session.owner()?);
-    Ok(ListedSession { dir: dir.to_owned(), info: info?, alive, size_bytes, last_active, owner })
+    Ok(ListedSession { dir: dir.to_owned(), info: info?, alive, copy, size_bytes, last_active, owner })
 }
 
 /// The session that a segment's first frame names.
@@ -341,9 +344,10 @@ mod tests {
     #[test]
     fn list_any_owner_reads_a_named_directory_of_others() {
         let dir = tempfile::tempdir().unwrap();
+        // The link is the oldest entry, so that of the newest one is a session.
+        symlink(dir.path(), dir.path().join("link")).unwrap();
         let theirs = session(dir.path(), "theirs", 3);
         session(dir.path(), "ours", 4);
-        symlink(theirs.path(), dir.path().join("link")).unwrap();
         // Others can write to it, which is refused where the directory is trusted.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         assert!(list(dir.path()).is_err());

@@ -9,9 +9,11 @@ use gnntop_wire::{Item, SessionInfo, StreamReader};
 
 use crate::discover::first_frame;
 use crate::error::Error;
+use crate::heartbeat::Heartbeat;
 use crate::layout;
 use crate::platform::is_local;
 use crate::private_dir::PrivateDir;
+use crate::publisher::is_copied;
 use crate::session_dir::read_tail;
 
 /// Bytes at the end of the last segment that are searched for the end of the stream, which takes a few dozen.
@@ -27,6 +29,21 @@ pub(crate) struct Content {
     lock: File,
 }
 
+/// What stands in place of the lock in a copy whose program has not been heard of for long.
+fn gone_copy(dir: &PrivateDir) -> Result<File, Error> {
+    let heartbeat = Heartbeat::read(dir.directory()).ok_or(Error::NoLock)?;
+    let publisher = heartbeat.publisher(SystemTime::now());
+    let silent = publisher.copy.and_then(|copy| copy.silent).unwrap_or_default();
+    match publisher.alive {
+        true => Err(Error::Live),
+        false if silent < FORGOTTEN => Err(Error::Elsewhere),
+        false => dir.read(layout::ALIVE_FILE),
+    }
+}
+
+/// A copy whose program has not been heard of for this long may be removed: its machine may have been cut off for a night.
+const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
+
 /// A file of a session.
 struct SessionFile {
     name: String,
@@ -40,10 +57,10 @@ impl Content {
     /// Reads the directory of this name.
     pub(crate) fn open(sessions: &PrivateDir, name: &str) -> Result<Self, Error> {
         let dir = sessions.dir(name)?;
-        let lock = dir.read(layout::LOCK_FILE).map_err(|error| match error {
-            error if error.is_not_found() => Error::NoLock,
-            other => other.inside(layout::LOCK_FILE),
-        })?;
+        let lock = match dir.read(layout::LOCK_FILE) {
+            Err(error) if error.is_not_found() => gone_copy(&dir)?,
+            lock => lock.map_err(|error| error.inside(layout::LOCK_FILE))?,
+        };
         // Shared, so that viewers that look at the same time do not mistake this for a live publisher.
         lock.try_lock_shared().map_err(|error| match error {
             TryLockError::WouldBlock => Error::Live,
@@ -94,7 +111,7 @@ impl Content {
             _ => (),
         }
         let was_here = publisher.is_some_and(|info| is_this_boot(&info.boot_id));
-        if was_here || is_local(&self.lock) { Ok(()) } else { Err(Error::Elsewhere) }
+        if was_here || self.is_copy() || is_local(&self.lock) { Ok(()) } else { Err(Error::Elsewhere) }
     }
 
     /// Removes its files, then the directory.
@@ -103,6 +120,17 @@ impl Content {
             self.dir.remove(&file.name)?;
         }
         sessions.remove_dir(name)
+    }
+
+    /// Whether it is the copy of a session that has ended or is gone, which nobody ever locks.
+    fn is_copy(&self) -> bool {
+        let has_lock = self.files.iter().any(|file| file.name == layout::LOCK_FILE);
+        !has_lock
+            || self
+                .dir
+                .read(layout::LOCK_FILE)
+                .and_then(|lock| read_tail(lock, TAIL_LEN))
+                .is_ok_and(|text| is_copied(&text))
     }
 
     /// Its publisher, by its first segment; `None` if it died before there was one.

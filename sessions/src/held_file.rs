@@ -11,9 +11,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::process::{Resource, getrlimit};
 
 use crate::error::Error;
+use crate::limits::Limit;
 use crate::platform::device_and_inode;
 use crate::private_dir::PrivateDir;
 
@@ -128,12 +128,12 @@ impl PrivateDir {
 
 /// Whether the program may have so few files open that what can be opened again should not stay open.
 pub fn has_few_numbers() -> bool {
-    getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < FEW)
+    Limit::OpenFiles.current().is_some_and(|limit| limit < FEW)
 }
 
 /// Where to look for a free number: below the limit on open files, even if that is low.
 fn high_number() -> i32 {
-    match getrlimit(Resource::Nofile).current {
+    match Limit::OpenFiles.current() {
         Some(limit) if limit <= HIGH => (limit / 4 * 3) as i32,
         _ => HIGH as i32,
     }

@@ -5,6 +5,7 @@
 //! $GNNTOP_DIR/                          else $XDG_RUNTIME_DIR/gnntop, else gnntop-UID in the temporary folder; mode 0700
 //!   pna-4711-5f3a90c2/                  one session: name, process id, start of its session id; mode 0700
 //!     live                              locked (flock) by the publisher as long as it lives; see [`Stopped`](crate::Stopped)
+//!     alive                             in a copy, in place of `live`: see [`Heartbeat`](crate::Heartbeat)
 //!     00000000.gnntop, 00000001.gnntop  segments, oldest first; the last one grows; mode 0600
 //!     past                              what is left of the segments before these; replaced whole, by way of `past.new`
 //!     past-00000000, past-00000001      slices of that time, as many bytes of each as `past` says
@@ -20,6 +21,10 @@ use crate::platform::user_id;
 pub const EXTENSION: &str = "gnntop";
 /// File in a session's directory that its publisher keeps locked while it lives.
 pub const LOCK_FILE: &str = "live";
+/// File in the directory of a session's copy that says when its program was last heard of, in place of a lock.
+pub const ALIVE_FILE: &str = "alive";
+/// Name of that file until it is complete.
+pub const NEW_ALIVE_FILE: &str = "alive.new";
 /// File in a session's directory with what is left of dropped segments.
 pub const PAST_FILE: &str = "past";
 /// Name of that file until it is complete.
@@ -41,11 +46,21 @@ const MAX_NAME_IN_PATH: usize = 40;
 
 /// The directory that holds all sessions of this user, from the environment.
 pub fn sessions_dir() -> PathBuf {
-    sessions_dir_from(|name| std::env::var_os(name), &std::env::temp_dir(), user_id())
+    sessions_dir_from(|name| std::env::var_os(name), &temporary_dir(), user_id())
 }
 
-/// The directory that holds all sessions of the user `uid`; `env` looks up environment variables.
-fn sessions_dir_from(env: impl Fn(&str) -> Option<OsString>, temporary: &Path, uid: u32) -> PathBuf {
+/// The directory for temporary files: an empty or relative `TMPDIR` would be the directory that a program works in.
+pub fn temporary_dir() -> PathBuf {
+    temporary_dir_from(std::env::var_os("TMPDIR"))
+}
+
+/// The same of another process, with this `TMPDIR`.
+pub fn temporary_dir_from(variable: Option<OsString>) -> PathBuf {
+    variable.map(PathBuf::from).filter(|dir| dir.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+/// The directory that holds all sessions of the user `uid`; `env` looks up environment variables, of another process, too.
+pub fn sessions_dir_from(env: impl Fn(&str) -> Option<OsString>, temporary: &Path, uid: u32) -> PathBuf {
     let set = |name| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("GNNTOP_DIR")
         .or_else(|| set("XDG_RUNTIME_DIR").map(|dir| dir.join("gnntop")))
@@ -86,21 +101,26 @@ pub fn slices_file_name(number: u64) -> String {
     format!("{PAST_FILE}-{number:08}")
 }
 
+/// Whether this names a file of a session that is only ever added to: a segment, or one with slices of the past.
+pub(crate) fn grows(file_name: &str) -> bool {
+    let digits = file_name.strip_prefix(PAST_FILE).and_then(|rest| rest.strip_prefix('-'));
+    let is_slices = digits.is_some_and(|digits| digits.len() >= 8 && digits.bytes().all(|b| b.is_ascii_digit()));
+    is_slices || segment_number(file_name).is_some()
+}
+
 /// Whether this names a file of a session: a segment, the lock, one of the past or of a request. Such files are removed with it.
 pub fn is_session_file(file_name: &str) -> bool {
-    let is_slices = || {
-        let digits = file_name.strip_prefix(PAST_FILE).and_then(|rest| rest.strip_prefix('-'));
-        digits.is_some_and(|digits| digits.len() >= 8 && digits.bytes().all(|b| b.is_ascii_digit()))
-    };
     let of_request = [REQUEST_FILE, NEW_REQUEST_FILE, ANSWER_FILE, NEW_ANSWER_FILE, TRACE_FILE, NEW_TRACE_FILE];
-    let is_of_past = matches!(file_name, PAST_FILE | NEW_PAST_FILE) || is_slices();
-    file_name == LOCK_FILE || segment_number(file_name).is_some() || is_of_past || of_request.contains(&file_name)
+    let of_publisher = [LOCK_FILE, ALIVE_FILE, NEW_ALIVE_FILE, PAST_FILE, NEW_PAST_FILE];
+    grows(file_name) || of_publisher.contains(&file_name) || of_request.contains(&file_name)
 }
 
 /// Environment variable: the id that a person has given a run.
 pub const RUN: &str = "GNNTOP_RUN";
 /// Environment variable: when `gnntop run --run` was called, in milliseconds since 1970. Each call is a start of the run.
 pub const RUN_STARTED_MS: &str = "GNNTOP_RUN_STARTED_MS";
+/// Environment variable: how far a person means the run to go, such as `20000` steps or `10ep`.
+pub const GOAL: &str = "GNNTOP_GOAL";
 /// Environment variable: a value that all ranks started by one `gnntop run` share.
 pub const LAUNCH: &str = "GNNTOP_LAUNCH";
 
@@ -117,6 +137,15 @@ mod tests {
         assert_eq!(dir(&[("GNNTOP_DIR", "/a"), ("XDG_RUNTIME_DIR", "/b")]), Path::new("/a"));
         assert_eq!(dir(&[("GNNTOP_DIR", ""), ("XDG_RUNTIME_DIR", "/b")]), Path::new("/b/gnntop"));
         assert_eq!(dir(&[]), Path::new("/tmp/gnntop-7"));
+    }
+
+    #[test]
+    fn temporary_files_are_never_in_the_directory_that_a_program_works_in() {
+        let dir = |variable: Option<&str>| temporary_dir_from(variable.map(OsString::from));
+        assert_eq!(dir(Some("/scratch")), Path::new("/scratch"));
+        for variable in [None, Some(""), Some("."), Some("tmp")] {
+            assert_eq!(dir(variable), Path::new("/tmp"), "{variable:?}");
+        }
     }
 
     #[test]
@@ -144,8 +173,17 @@ mod tests {
     fn segment_file_name_round_trip() {
         assert_eq!(segment_number(&segment_file_name(12)), Some(12));
         assert_eq!(segment_number(&segment_file_name(123_456_789_012)), Some(123_456_789_012));
-        for known in ["live", "past", "past.new", "00000012.gnntop", &slices_file_name(7), "request", "trace.json.tmp"]
-        {
+        for known in [
+            "live",
+            "alive",
+            "alive.new",
+            "past",
+            "past.new",
+            "00000012.gnntop",
+            &slices_file_name(7),
+            "request",
+            "trace.json.tmp",
+        ] {
             assert!(is_session_file(known), "{known}");
         }
         for other in ["past-1", "past-0000000x", "notes", "past2"] {

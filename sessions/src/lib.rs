@@ -5,7 +5,7 @@
 //! directory is this user's own; files are opened, created, replaced and removed only through it, by name.
 //!
 //! # Promises
-//! Each has a test of the same name in `tests/promises.rs`.
+//! Each has a test of the same name in `tests/promises.rs`, or in `tests/copies.rs`.
 //!
 //! | promise | how |
 //! |---|---|
@@ -24,6 +24,9 @@
 //! | `a_program_that_closes_all_descriptors_leaves_its_session_alive` | the mapping needs none |
 //! | `uses_no_number_that_the_program_has_taken` | [`HeldFile`] asks what a number opens before each use |
 //! | `reports_a_full_disk_in_reserved_room` | the lock file has its length from the start |
+//! | `copies_are_whole_after_each_change` | what refers to something comes after it, and before what it replaces goes |
+//! | `a_copy_takes_only_a_sessions_files` | names, offsets and sizes are checked, since another machine sends them |
+//! | `a_copy_lives_as_long_as_it_is_heard_of` | a [`Heartbeat`] in place of a lock |
 //! | `asks_one_request_at_a_time` | the file of a request is locked for as long as somebody waits |
 //! | `writes_into_no_session_that_is_live` | only its publisher writes; a reason of death is added once the lock is free |
 //! | `knows_who_ended_well` | the last segment ends with the end of the stream, and no reason of death follows |
@@ -36,12 +39,16 @@
 
 #![cfg_attr(windows, allow(dead_code, reason = "no program publishes a session there"))]
 
+pub mod copy;
 pub mod discover;
 mod ended;
 mod error;
+mod heartbeat;
 #[cfg(unix)]
 mod held_file;
 pub mod layout;
+#[cfg(unix)]
+mod limits;
 #[cfg(unix)]
 mod live_lock;
 mod platform;
@@ -53,12 +60,15 @@ mod session_dir;
 pub mod user_file;
 
 pub use error::Error;
+pub use heartbeat::{BEAT_INTERVAL, Heartbeat};
 #[cfg(unix)]
 pub use held_file::{HeldFile, Identity, NamedDir, has_few_numbers};
+#[cfg(unix)]
+pub use limits::Limit;
 #[cfg(unix)]
 pub use live_lock::LiveLock;
 pub use platform::user_id;
 pub use private_dir::PrivateDir;
-pub use publisher::{Publisher, Stopped};
+pub use publisher::{CopyState, Publisher, Stopped};
 pub use removal::{Candidates, IdleSession, Removal};
 pub use session_dir::{SessionDir, append_to_ended};

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use crate::error::Error;
+use crate::heartbeat::Heartbeat;
 use crate::layout;
-use crate::platform::{Access, Directory, Kind};
+use crate::platform::{Access, Directory, Entry, Kind};
 use crate::private_dir::{PrivateDir, open_regular};
 use crate::publisher::Publisher;
 
@@ -43,7 +44,8 @@ impl SessionDir {
         Ok(self.0.about()?.owner)
     }
 
-    /// What its lock file shows about its publisher. Without the file, or if it cannot be opened, there is no publisher.
+    /// What its lock file shows about its publisher, or in a copy its heartbeat. Without these files, or if they cannot be
+    /// opened, there is no publisher.
     pub fn publisher(&self) -> Publisher {
         publisher(&self.0)
     }
@@ -99,14 +101,32 @@ impl SessionDir {
         directory_bytes(&self.0, MAX_DEEP)
     }
 
-    fn read(&self, name: &str) -> Result<File, Error> {
+    /// The names of the files that are its stream: segments and what is left of dropped ones, without the past itself, which
+    /// is replaced and does not grow. Ascending.
+    pub(crate) fn stream_files(&self) -> Result<Vec<String>, Error> {
+        let names = self.0.names()?.collect::<Result<Vec<_>, _>>()?;
+        let mut files: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+        files.retain(|name| layout::grows(name));
+        files.sort_unstable();
+        Ok(files)
+    }
+
+    /// What an entry is; a link is not followed.
+    pub(crate) fn entry(&self, name: &str) -> Result<Entry, Error> {
+        self.0.entry(name.as_ref())
+    }
+
+    /// Opens a regular file of it.
+    pub(crate) fn read(&self, name: &str) -> Result<File, Error> {
         Ok(open_regular(&self.0, name, Access::Read)?.0)
     }
 }
 
 fn publisher(session: &Directory) -> Publisher {
-    let lock = open_regular(session, layout::LOCK_FILE, Access::Read);
-    lock.map(|(lock, _)| Publisher::read(&lock)).unwrap_or_default()
+    if let Ok((lock, _)) = open_regular(session, layout::LOCK_FILE, Access::Read) {
+        return Publisher::read(&lock);
+    }
+    Heartbeat::read(session).map(|heartbeat| heartbeat.publisher(SystemTime::now())).unwrap_or_default()
 }
 
 fn segments(session: &Directory) -> Result<Vec<u64>, Error> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::command::Command;
 use super::window::{AXIS_WIDTH, Window};
-use gnntop_analysis::store::{StepTable, Store};
+use gnntop_analysis::store::{StepTable, Store, Track};
 
 /// Eighths of the time in view that a page of it is.
 const PAGE_PARTS: i64 = 7;
@@ -255,7 +255,23 @@ fn newest_ns(store: &Store) -> u64 {
     let usual_ns = store.statistics().period().percentile(0.5).unwrap_or(0);
     let last_ns = store.steps().last().map(|row| row.end_ns());
     let is_recent = |last_ns: &u64| now_ns.saturating_sub(*last_ns) < usual_ns.saturating_mul(SLOW_STEPS);
-    last_ns.filter(is_recent).unwrap_or(now_ns)
+    // After the end of a program nothing happens any more: what it did last is shown.
+    let is_over = store.is_over() && store.open_spans().next().is_none();
+    let did_last = || last_ns.filter(|_| is_over).map(|last_ns| last_span_ns(store, last_ns, usual_ns));
+    last_ns.filter(is_recent).or_else(did_last).unwrap_or(now_ns)
+}
+
+/// The end of the last span that took as long as a step, or of the last step if none came after it: what a program's end takes is too
+/// short to be seen.
+fn last_span_ns(store: &Store, last_step_ns: u64, least_ns: u64) -> u64 {
+    let mut last_ns = last_step_ns;
+    for lane in store.tracks().iter().filter_map(Track::lane) {
+        lane.each_box(last_step_ns..store.now_ns().saturating_add(1), |span, _| {
+            let is_long = span.end_ns.saturating_sub(span.start_ns) >= least_ns;
+            last_ns = if is_long { last_ns.max(span.end_ns) } else { last_ns };
+        });
+    }
+    last_ns.min(store.now_ns())
 }
 
 #[cfg(test)]

@@ -34,6 +34,8 @@ pub enum Command {
     ToggleLoop,
     /// Ask for a place to go to.
     AskTime,
+    /// Go to the end of the replay.
+    GoToEnd,
     /// Show or leave the choice of sessions.
     ToggleSessions,
     /// Open the selected session.
@@ -163,6 +165,7 @@ impl Command {
             Self::Slower => "slower",
             Self::ToggleLoop => "loop",
             Self::AskTime => "go-to",
+            Self::GoToEnd => "go-to-end",
             Self::ToggleSessions => "sessions",
             Self::OpenSelected => "open",
             Self::ShowRuns => "runs",

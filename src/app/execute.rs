@@ -43,6 +43,7 @@ impl App {
             Command::ToggleSessions => return self.toggle_read(View::Sessions, Effect::ListSessions),
             Command::ToggleOutput => return self.toggle_read(View::Log, Effect::ReadLog),
             Command::AskTime => self.questions.ask_position(),
+            Command::GoToEnd => return self.go_to_end(),
             Command::AskFilter => self.questions.ask_filter(),
             Command::AskTrace => self.questions.ask_trace(),
             Command::ToggleFreeze => self.feed.toggle_freeze(),
@@ -76,9 +77,6 @@ impl App {
                 self.flame.apply(command, &StackTree::from_sampled(self.run.store().sampled()));
             }
             Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
-            Command::FollowNewest if self.feed.is_replay() && self.axes.cursor().is_none() => {
-                return Some(Effect::Control(Control::SeekShare(1.0)));
-            }
             Command::MoveCursor { .. }
             | Command::MovePage { .. }
             | Command::FirstStep
@@ -87,11 +85,21 @@ impl App {
             | Command::ToggleWhole
             | Command::ToggleTime
             | Command::ToggleLog
-            | Command::ToggleRange
-            | Command::NextMeasure => self.move_axis(command),
+            | Command::ToggleRange => self.move_axis(command),
+            Command::NextMeasure => self.turn_measure(),
             _ => return effect_of(command),
         }
         None
+    }
+
+    /// Goes to the end of the replay, and follows it there.
+    fn go_to_end(&mut self) -> Option<Effect> {
+        self.axes.follow();
+        if self.feed.is_at_end() {
+            self.notify("this is the end of the recording".to_owned());
+            return None;
+        }
+        Some(Effect::Control(Control::SeekShare(1.0)))
     }
 
     fn show_range_percentiles(&mut self) {
@@ -267,6 +275,15 @@ impl App {
     }
 
     /// Moves or zooms the axis of what is shown.
+    /// Turns to the next unit of the bars; says so where the step is all there is.
+    fn turn_measure(&mut self) {
+        let before = self.window().measure();
+        self.move_axis(Command::NextMeasure);
+        if self.window().measure() == before {
+            self.notify("only time per step: batches have no graphs, seeds, edges".to_owned());
+        }
+    }
+
     fn move_axis(&mut self, command: Command) {
         if self.view().axis() == Axis::Time {
             self.axes.move_time(command, self.run.store());

@@ -127,6 +127,31 @@ impl KeyMap {
         own.chain(others).find(|row| row.is_pressed(key, situation)).map(|row| row.binding.command)
     }
 
+    /// Why a key does nothing in this situation; `None` if it does something, or nobody would miss it.
+    pub fn why_not(&self, key: Key, situation: &Situation) -> Option<String> {
+        if self.command(key, situation).is_some() {
+            return None;
+        }
+        let rows = || self.rows.iter().filter(|row| row.keys.contains(&key));
+        if rows().next().is_none() {
+            let is_typed = matches!(key, Key::Char(_)) && situation.open;
+            return is_typed.then(|| format!("{key} does nothing: ? lists the keys"));
+        }
+        // What is missing here says more than where else the key works.
+        let near = rows().filter(|row| row.binding.when.is_near(situation));
+        let reason = near.chain(rows()).find_map(|row| row.binding.when.unmet(situation))?;
+        Some(format!("{key} does nothing here: {reason}"))
+    }
+
+    /// The names of those keys of a line that do it in this situation.
+    pub fn name_here(&self, row: &BoundAction, situation: &Situation) -> String {
+        let works = |key: &Key| self.command(*key, situation) == Some(row.binding.command);
+        let names = row.name.split("  ");
+        // A key without a name of its own follows those with one.
+        let known = names.zip(row.keys.iter()).filter(|(_, key)| works(key)).map(|(name, _)| name);
+        known.collect::<Vec<&str>>().join("  ")
+    }
+
     /// The lines whose keys do something in this situation, in the order of the table.
     pub fn available(&self, situation: &Situation) -> impl Iterator<Item = &BoundAction> {
         let situation = *situation;

@@ -93,17 +93,25 @@ pub const BINDINGS: &[Binding] = &[
         .with_place(Run, "Space", "resume"),
     binding(&[Char(' ')], "Space", When::Playing, Command::TogglePause, "pause or resume the replay")
         .with_place(Run, "Space", "pause"),
+    binding(&[End], "End", When::Replay, Command::GoToEnd, "go to the end of the replay, as :end does")
+        .with_place(Run, "End", "end"),
     binding(&[Char(',')], ",", When::Replay, Command::StepFrame { forward: false }, "one frame back")
         .with_footer(", .", "frame"),
     binding(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame forward"),
     binding(&[Char('<')], "<", When::Replay, Command::Slower, "slower").with_place(Run, "< >", "speed"),
     binding(&[Char('>')], ">", When::Replay, Command::Faster, "faster"),
-    binding(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time or a step: 90, 1:30, +5, 50%, step 120")
-        .with_place(Run, ":", "go to"),
+    binding(
+        &[Char(':')],
+        ":",
+        When::Replay,
+        Command::AskTime,
+        "go to a time or a step: 90, 1:30, +5, 50%, step 120, end",
+    )
+    .with_place(Run, ":", "go to"),
     binding(&[Char('%')], "%", When::Replay, Command::AskTime, "the same as :"),
     binding(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "loop at the end, on or off"),
     binding(&[Char('a')], "a", When::Replay, Command::MarkRange, "loop a part: set its start, its end, then clear it")
-        .with_place(Run, "a", "loop"),
+        .with_footer("a", "loop"),
     binding(&[Char('3')], "3", When::Range, Command::RangePercentiles, "latency: percentiles of the selected range")
         .with_place(FooterPlace::View, "3", "percentiles"),
     binding(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the previous step")
@@ -114,13 +122,7 @@ pub const BINDINGS: &[Binding] = &[
     binding(&[PageUp], "PgUp", When::StepPages, Command::MovePage { forward: false }, "a screen of steps back"),
     binding(&[PageDown], "PgDn", When::StepPages, Command::MovePage { forward: true }, "a screen of steps forward"),
     binding(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
-    binding(
-        &[Char('G'), End],
-        "G  End",
-        When::Steps,
-        Command::FollowNewest,
-        "follow the newest step; of a replay, again: go to its end",
-    ),
+    binding(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
     binding(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps per column")
         .with_footer("+ -", "zoom"),
     binding(

@@ -49,7 +49,7 @@ pub use presentation::{ClockedPhases, PhaseClock, Preferences};
 pub use questions::{Prompt, Question};
 pub use runs::passes;
 pub use sessions::ComparedSession;
-pub use situation::Situation;
+pub use situation::{Situation, When};
 pub use state::App;
 pub use step_search::RangeSummary;
 pub use update::update;

@@ -159,7 +159,7 @@ impl Question {
     /// What to type.
     pub fn hint(self) -> &'static str {
         match self {
-            Self::Position => "90, 1:30, +5, -5, 50% or step 120, then Enter",
+            Self::Position => "90, 1:30, +5, -5, 50%, step 120 or end, then Enter",
             Self::Filter => "part of a name, then Enter; Esc shows all",
             Self::Leaving => "d detach, it continues   s stop it   w wait for its end   Esc stay",
             Self::Trace => "Enter the next 5 steps, which slows them down   s after a slow step   Esc no",
@@ -169,9 +169,8 @@ impl Question {
     /// Whether an answer may contain this character.
     fn takes(self, c: char) -> bool {
         match self {
-            Self::Position => {
-                c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-' | 't' | 'e' | 'p' | ' ')
-            }
+            // A word that means nothing gets a complaint, and is not swallowed.
+            Self::Position => c.is_ascii_alphanumeric() || matches!(c, ':' | '.' | '%' | '#' | '+' | '-' | ' '),
             Self::Filter => !c.is_control(),
             Self::Leaving | Self::Trace => false,
         }
@@ -221,13 +220,16 @@ impl Prompt {
 }
 
 /// Where an answer about a position sends a replay that is at `position_ns`: `50%`, `90` or `90s`, `1:30`, `1:00:00`,
-/// forward or back with a sign, and `step 120` or `#120` for a step.
+/// forward or back with a sign, `step 120` or `#120` for a step, and `end`.
 ///
 /// # Errors
 /// If the answer is not one of these, says what to type.
 pub(super) fn parse_position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
-    const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or step 120";
+    const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50%, step 120 or end";
     let text = text.trim();
+    if text.eq_ignore_ascii_case("end") {
+        return Ok(Control::SeekShare(1.0));
+    }
     if let Some(percent) = text.strip_suffix('%') {
         let percent: f64 = percent.parse().map_err(|_| COMPLAINT)?;
         return Ok(Control::SeekShare((percent / 100.0).clamp(0.0, 1.0)));
@@ -277,6 +279,7 @@ mod tests {
         assert_eq!(answer("+2.5"), Ok(Control::Seek(12_500_000_000)));
         assert_eq!(answer("-4"), Ok(Control::Seek(6_000_000_000)));
         assert_eq!(answer("-1:00"), Ok(Control::Seek(0)));
+        assert_eq!(answer("end"), Ok(Control::SeekShare(1.0)));
     }
 
     #[test]
@@ -297,6 +300,8 @@ mod tests {
             "step",
             "step x",
             "s",
+            "ende",
+            "foo",
         ] {
             assert!(answer(text).is_err(), "{text}");
         }

@@ -81,6 +81,53 @@ pub enum When {
     Away,
 }
 
+impl When {
+    /// Whether only something in the view that is shown is missing.
+    pub(super) fn is_near(self, situation: &Situation) -> bool {
+        match self {
+            Self::Lines => true,
+            Self::FoundHere => situation.view.lines() == LineKind::Findings,
+            Self::Percentile => situation.view.lines() == LineKind::Durations,
+            Self::Range => situation.view.axis() == Axis::Steps,
+            _ => false,
+        }
+    }
+
+    /// What is missing, for a key that does nothing in this situation; `None` where nobody would miss it.
+    pub fn unmet(self, situation: &Situation) -> Option<&'static str> {
+        if situation.allows(self) || !situation.open {
+            return None;
+        }
+        Some(match self {
+            Self::Steps | Self::StepPages | Self::Bars | Self::Axis if !situation.steps => "there are no steps yet",
+            Self::Steps | Self::StepPages | Self::Bars | Self::Axis => "only where the step bars are",
+            Self::Tracks => "only in the tracks and the ranks",
+            Self::Stacks => "only in the stacks",
+            Self::Values => "only in the values that the program logs",
+            Self::Ranks => "the run has one rank",
+            Self::Stages => "the run has one stage",
+            Self::Overview => "only in the overview",
+            Self::Percentile if situation.view.lines() == LineKind::Durations => "only for what is about steps",
+            Self::Latency | Self::Percentile => "only in the latency view",
+            Self::FoundHere if situation.view.lines() == LineKind::Findings => "this finding has no place to go to",
+            Self::Found | Self::FoundHere if !situation.found => "no finding has a place to go to",
+            Self::Found => "only where the step bars are, and in the findings",
+            Self::FoundHere | Self::Findings => "only in the findings",
+            Self::RankLanes => "only in the ranks",
+            Self::Lines if situation.view == View::Overview => "the phases scroll, once Tab has gone to them",
+            Self::Lines => "there are no lines to scroll here",
+            Self::Names => "there are no names here",
+            Self::Live => "nothing comes that could be frozen",
+            Self::Replay | Self::Playing | Self::Paused => "only in a replay",
+            Self::Range => "no range of steps is selected (v)",
+            Self::Log => "no output of the program is kept",
+            Self::Traceable => "only for a live program that uses PyTorch",
+            Self::Sessions => "there is no other session",
+            _ => return None,
+        })
+    }
+}
+
 /// What the key table needs to know of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Situation {

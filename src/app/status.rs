@@ -42,6 +42,12 @@ impl Feed {
         self.status.transport.is_some()
     }
 
+    /// Whether a replay has reached its end.
+    pub(super) fn is_at_end(&self) -> bool {
+        let transport = self.status.transport.filter(|transport| !transport.seeking);
+        transport.is_some_and(|transport| transport.total_ns.is_some_and(|total_ns| transport.position_ns >= total_ns))
+    }
+
     /// Whether a replay is paused.
     pub(super) fn is_paused(&self) -> bool {
         self.status.transport.is_some_and(|transport| transport.paused)

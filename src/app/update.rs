@@ -75,7 +75,12 @@ impl App {
         if self.prompt().is_some() && key != Key::Ctrl('c') {
             return self.questions.press(key, self.feed.position_ns()).map(Effect::Control);
         }
-        let command = self.keymap().command(key, &self.situation())?;
+        let Some(command) = self.keymap().command(key, &self.situation()) else {
+            if let Some(why) = self.keymap().why_not(key, &self.situation()) {
+                self.notify(why);
+            }
+            return None;
+        };
         self.message.clear();
         let effect = self.execute(command);
         self.count_latency();
@@ -449,7 +454,8 @@ mod tests {
         press(&mut app, Key::Char(':'));
         assert_eq!(press(&mut app, Key::Char('q')), None, "is no quit now");
         assert_eq!(press(&mut app, Key::Enter), None);
-        assert!(app.prompt().is_some_and(|prompt| prompt.complaint.is_some()));
+        assert!(app.prompt().is_some_and(|prompt| prompt.text == "q" && prompt.complaint.is_some()));
+        press(&mut app, Key::Backspace);
         for c in "55%".chars() {
             press(&mut app, Key::Char(c));
         }

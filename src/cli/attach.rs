@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS};
+use super::far;
 use super::layers::{Hint, LayeredSource};
 use super::named::{self, NAMED};
 use super::run;
@@ -55,6 +56,7 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let target = named::find(arguments.session.as_deref())?;
     let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
     let log = log_path(&target);
+    let watched = watched(&target);
     let source = open(target, &dir)?;
     // It is joined for as long as it is shown.
     let (hint, _joined) = outside.and_then(join).unzip();
@@ -62,17 +64,39 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
         Some(hint) => Box::new(LayeredSource::new(source).with(hint)),
         None => source,
     };
-    screen::show_against(source, named::open_against(arguments.against.as_deref())?, &settings, log)
+    let code = screen::show_against(source, named::open_against(arguments.against.as_deref())?, &settings, log)?;
+    if let Some((name, pid)) = watched.filter(|(_, pid)| screen::is_wanted(&settings) && is_alive(*pid, &dir)) {
+        let again = far::address().unwrap_or_else(|| pid.to_string());
+        output::print_note(&format!("{name} keeps running; to see it again: gnntop attach {again}"));
+    }
+    Ok(code)
+}
+
+/// What is watched in words, and its process id; `None` of a recording.
+fn watched(target: &Target) -> Option<(String, u32)> {
+    match target {
+        Target::Session(session) => {
+            Some((format!("{} (process {})", session.info.name, session.info.pid), session.info.pid))
+        }
+        Target::Process(process) => Some((format!("process {}", process.pid()), process.pid())),
+        Target::Recording(_) => None,
+    }
+}
+
+/// Whether a process publishes, or is one that `gnntop run` keeps.
+fn is_alive(pid: u32, dir: &Path) -> bool {
+    let sessions = discover::list(dir).map(|listed| listed.sessions).unwrap_or_default();
+    sessions.iter().any(|session| session.alive && session.info.pid == pid)
+        || run::unpublished(&sessions).iter().any(|program| program.program == pid)
 }
 
 /// The output of a program that `gnntop run` has started.
 fn log_path(target: &Target) -> Option<PathBuf> {
-    let pid = match target {
-        Target::Session(session) => session.info.pid,
-        Target::Process(process) => process.pid(),
-        Target::Recording(_) => return None,
-    };
-    run::find_by_process(pid)?.log
+    match target {
+        Target::Session(session) => run::find_by_session(&session.info)?.log,
+        Target::Process(process) => run::find_by_process(process.pid())?.log,
+        Target::Recording(_) => None,
+    }
 }
 
 /// Does `gnntop` alone: opens the only live session, offers a choice, or says how to get a session.
@@ -123,13 +147,26 @@ pub(super) fn open(target: Target, dir: &Path) -> anyhow::Result<Box<dyn Source>
     })
 }
 
+/// The name of a session that a program has ended, though it still runs.
+fn ended_session(program: &run::ProgramEntry) -> Option<String> {
+    let sessions = discover::list(&layout::sessions_dir()).ok()?.sessions;
+    sessions
+        .into_iter()
+        .find(|session| !session.alive && program.publishes(&session.info))
+        .map(|session| session.info.name)
+}
+
 /// Joins the Python of a process for as long as the result lives, and says whether that worked; `None` if it runs none.
 fn join(pid: u32) -> Option<(Hint, Option<JoinedPython>)> {
     let (joined, text) = match JoinedPython::join(pid) {
         Ok(joined) => (Some(joined), "joined its Python: steps appear from the next backward pass on".to_owned()),
         Err(JoinError::Remote(RemoteError::NoPython)) => return None,
-        Err(error) if run::find_by_process(pid).is_some() => {
-            (None, format!("hardware only: {error}; `gnntop run` shows its steps as soon as it trains"))
+        Err(error) if let Some(program) = run::find_by_process(pid) => {
+            let how = match ended_session(&program) {
+                Some(name) => format!("it has ended its session: `gnntop report {name}` shows its steps"),
+                None => format!("{error}; `gnntop run` shows its steps as soon as it trains"),
+            };
+            (None, format!("hardware only: {how}"))
         }
         Err(error) => (
             None,

@@ -10,7 +10,8 @@ use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS, UsageError};
 use super::patience::{PATIENCE, within};
-use super::{new_file, output, quantities, run};
+use super::{far, mcp, new_file, output, quantities, run};
+use crate::python::answers;
 use gnntop_analysis::figures::{self, counted};
 use gnntop_sessions::{Error, IdleSession, Removal, discover, layout};
 
@@ -23,7 +24,7 @@ Examples:
 
 A live session is never removed. A directory stays, too, if it contains anything but a session's own files, if it was \
 renamed or copied, or if another machine may be writing to it. Recordings and logs stay; the shorter copies that a killed
---keep has left go.
+--keep has left go, and what another killed command has left in the temporary directory.
 
 Without this command, the session of a program that ended well is removed a week later, when a new session begins. \
 If the program was killed or failed, its session stays. All ended sessions together take at most 1 GiB, or a quarter \
@@ -63,16 +64,18 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     remove(&removal, &go, &stay, arguments.dry_run, now)
 }
 
-/// Removes what a killed `--keep` has left, with a line each: beside the recordings of `gnntop run`, and in the current folder.
-/// Returns how many there were.
+/// Removes what killed commands have left, with a line each: of `--keep` beside the recordings of `gnntop run` and in the current
+/// folder, of others in the temporary directory. Returns how many there were.
 fn remove_abandoned_copies(dry_run: bool) -> anyhow::Result<usize> {
     let recordings = run::entries().into_iter().filter_map(|(entry, _)| entry.recording);
     let mut folders: BTreeSet<PathBuf> = recordings.filter_map(|path| Some(path.parent()?.to_owned())).collect();
     folders.insert(PathBuf::from("."));
     let mut count = 0;
-    for folder in folders {
+    let temporary = std::env::temp_dir();
+    let folders = folders.into_iter().map(|folder| (folder, remove_copies_in as fn(&Path, bool) -> Vec<String>));
+    for (folder, remove) in folders.chain([(temporary, remove_temporary_in as _)]) {
         let shown = folder.display().to_string();
-        match within(PATIENCE, move || remove_copies_in(&folder, dry_run)) {
+        match within(PATIENCE, move || remove(&folder, dry_run)) {
             Some(removed) => {
                 count += removed.len();
                 removed.iter().try_for_each(|line| output::print(line))?;
@@ -93,6 +96,15 @@ fn remove_copies_in(folder: &Path, dry_run: bool) -> Vec<String> {
         is_gone.then(|| format!("{} {}  a copy that a killed --keep has left  {size}", verb(dry_run), path.display()))
     };
     new_file::abandoned(folder).filter_map(line).collect()
+}
+
+/// The same for folders with copies of other machines' sessions, the jobs of `mcp`, and what Pythons have said of themselves.
+fn remove_temporary_in(folder: &Path, dry_run: bool) -> Vec<String> {
+    let line = |path: PathBuf| format!("{} {}  a killed command has left it", verb(dry_run), path.display());
+    let whole = far::abandoned(folder).chain(mcp::abandoned(folder));
+    let whole = whole.filter(|path| dry_run || fs::remove_dir_all(path).is_ok());
+    let answers = if dry_run { answers::abandoned(folder).collect() } else { answers::remove_abandoned(folder) };
+    whole.chain(answers).map(line).collect()
 }
 
 fn verb(dry_run: bool) -> &'static str {

@@ -9,9 +9,10 @@ use super::exit::{FAILURE, NotStarted, SUCCESS, USAGE, UsageError};
 use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
-    attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, prove, push,
-    record, replay, report, run, serve, signals, stop, study, suggestion, top, trace, train, watch,
+    attach, check, clean, compare, completions, config, demo, doctor, env, export, far, import, list, mcp, output,
+    prove, push, record, replay, report, run, serve, share, stop, study, suggestion, top, trace, train, watch,
 };
+use crate::platform::signals::refuse_past_file_limit;
 use crate::study::FileError;
 use gnntop_sessions::layout;
 
@@ -66,6 +67,7 @@ enum CliCommand {
     Push(push::PushArguments),
     Import(import::ImportArguments),
     Study(study::StudyArguments),
+    Env(env::EnvArguments),
     Doctor(doctor::DoctorArguments),
     Mcp(mcp::McpArguments),
     Config(config::ConfigArguments),
@@ -75,11 +77,17 @@ enum CliCommand {
     Keep(run::KeepArguments),
     #[command(hide = true)]
     Collect(run::CollectArguments),
+    #[command(hide = true)]
+    Share(share::ShareArguments),
+    #[command(hide = true)]
+    Send(far::SendArguments),
+    #[command(hide = true)]
+    JobDir(far::JobDirArguments),
 }
 
 /// Does what the command line says and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    signals::refuse_past_file_limit();
+    refuse_past_file_limit();
     let words: Vec<OsString> = arguments.into_iter().collect();
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
@@ -91,7 +99,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return output::print_usage(&error);
         }
     };
-    match dispatch(arguments) {
+    match far::run(&words).unwrap_or_else(|| dispatch(arguments)) {
         Ok(code) => code,
         // The reader of our output has left, as `head` does.
         Err(error) if output::is_broken_pipe(&error) => SUCCESS,
@@ -118,6 +126,9 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Stop(arguments)) => stop::stop(&arguments),
         Some(CliCommand::Keep(arguments)) => run::keep(&arguments),
         Some(CliCommand::Collect(arguments)) => run::collect(&arguments),
+        Some(CliCommand::Share(arguments)) => share::share(&arguments),
+        Some(CliCommand::Send(arguments)) => far::send(&arguments),
+        Some(CliCommand::JobDir(arguments)) => far::job_dir(&arguments),
         Some(CliCommand::List(arguments)) => list::list(&arguments),
         Some(CliCommand::Top(arguments)) => top::top(&arguments),
         Some(CliCommand::Clean(arguments)) => clean::clean(&arguments),
@@ -134,6 +145,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Push(arguments)) => push::push(&arguments),
         Some(CliCommand::Import(arguments)) => import::import(&arguments),
         Some(CliCommand::Study(arguments)) => study::study(&arguments),
+        Some(CliCommand::Env(arguments)) => env::env(&arguments),
         Some(CliCommand::Doctor(arguments)) => doctor::doctor(&arguments),
         Some(CliCommand::Mcp(arguments)) => mcp::mcp(&arguments),
         Some(CliCommand::Config(arguments)) => config::config(&arguments),

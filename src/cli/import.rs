@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use gnntop_wire::Place;
 
-use super::exit::SUCCESS;
+use super::exit::{SUCCESS, UsageError};
 use super::new_file::NewFile;
 use super::output;
 use crate::import::chrome::ChromeOptions;
+use crate::import::history::{HistoryOptions, Tracker};
 use crate::import::{self, CsvOptions, ImportError, Imported, Mapping, MarkFile};
 use gnntop_analysis::figures::counted;
 
@@ -22,11 +23,15 @@ Examples:
   gnntop import csv rank0.csv -o rank0.gnntop --only phase=0 --rank 0/4 --stage 0/4 --fact micro-batches=5 --fact blocks=6/2/2/2
   gnntop import chrome trace.json.gz -o run.gnntop    what torch.profiler writes
   gnntop import chrome rank1.json -o rank1.gnntop --rank 1/4 --step train_step
+  gnntop import tensorboard runs/exp1 -o run.gnntop   the scalars of its event files
+  gnntop import wandb wandb/offline-run-20261127_150748-xrtyrieg -o run.gnntop
+  gnntop import mlflow mlruns -o run.gnntop --only kindly-panda-106    or mlflow.db
+  gnntop import trackio ~/.cache/huggingface/trackio/project.db -o run.gnntop --steps train/loss
   gnntop report run.gnntop
 
 docs/import.md lists the roles and units of columns.";
 
-/// Make a recording from a table of steps or from a trace
+/// Make a recording from a table of steps, a trace, or the history that a tracker has kept
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ImportArguments {
@@ -40,6 +45,14 @@ enum ImportCommand {
     Csv(CsvArguments),
     /// A trace in Chrome's JSON format, as torch.profiler writes it
     Chrome(ChromeArguments),
+    /// The scalars of TensorBoard's event files: a folder of a run, or one file
+    Tensorboard(HistoryArguments),
+    /// A run of W&B in its offline file: a folder offline-run-..., or run-ID.wandb
+    Wandb(HistoryArguments),
+    /// A run of MLflow: mlruns, a folder in it, or mlflow.db
+    Mlflow(HistoryArguments),
+    /// A run of trackio: the database of a project
+    Trackio(HistoryArguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -145,6 +158,38 @@ impl ChromeArguments {
 }
 
 #[derive(Debug, clap::Args)]
+struct HistoryArguments {
+    /// Where the tracker has kept it
+    path: PathBuf,
+    #[command(flatten)]
+    to: ImportOutput,
+    /// The values that are logged once for each step [default: those of which there are most]
+    #[arg(long, value_name = "NAME")]
+    steps: Option<String>,
+    /// The run, by its name or id, where there are several
+    #[arg(long, value_name = "RUN")]
+    only: Option<String>,
+    #[command(flatten)]
+    standing: PlaceArguments,
+}
+
+impl HistoryArguments {
+    fn import(&self, tracker: Tracker) -> anyhow::Result<(&ImportOutput, Imported)> {
+        let Self { path, to, steps, only, standing } = self;
+        if path.to_string_lossy().contains("://") {
+            let text = format!(
+                "{} is an address, and gnntop import reads files: of MLflow's server, the one of its --backend-store-uri sqlite:///FILE",
+                path.display()
+            );
+            return Err(UsageError::with_message(text));
+        }
+        let options = HistoryOptions { steps: steps.clone(), only: only.clone(), place: standing.place() };
+        let imported = import_to_file(to, &[path], |out| import::history::import(tracker, path, &options, out))?;
+        Ok((to, imported))
+    }
+}
+
+#[derive(Debug, clap::Args)]
 struct ImportOutput {
     /// The recording to write
     #[arg(short, long, value_name = "FILE")]
@@ -227,6 +272,10 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
             let ChromeArguments { file, to, .. } = arguments;
             (to, import_to_file(to, &[file], |out| import::chrome::trace(file, &arguments.options(), out))?)
         }
+        ImportCommand::Tensorboard(arguments) => arguments.import(Tracker::TensorBoard)?,
+        ImportCommand::Wandb(arguments) => arguments.import(Tracker::Wandb)?,
+        ImportCommand::Mlflow(arguments) => arguments.import(Tracker::MlFlow)?,
+        ImportCommand::Trackio(arguments) => arguments.import(Tracker::Trackio)?,
     };
     imported.account.lines().iter().for_each(|line| output::print_note(line));
     let (steps, events) = (counted(imported.steps, "step", "steps"), counted(imported.events, "event", "events"));

@@ -3,16 +3,18 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::exit::SUCCESS;
+use super::exit::{SUCCESS, UsageError};
 use super::output;
 use super::run::{self, ProgramEntry};
+use crate::platform::process::terminal_columns;
 use crate::wrap;
 use gnntop_analysis::figures;
 use gnntop_analysis::source::exit_record;
 use gnntop_analysis::source::latest::Latest;
 use gnntop_analysis::source::runs::{self, SessionGroup};
+use gnntop_analysis::source::time_left::time_left;
 use gnntop_sessions::discover::{self, ListedSession};
-use gnntop_sessions::layout;
+use gnntop_sessions::{SessionDir, layout};
 use gnntop_wire::text::clean;
 
 const EXAMPLES: &str = "\
@@ -20,11 +22,14 @@ Examples:
   gnntop list               live sessions first, then ended ones
   gnntop list --live        only live sessions
   gnntop list --all         all ended sessions, not only the newest 20
+  gnntop list --job 4711    those of a Slurm job
+  gnntop list ssh:node[1-8]    those of other machines, one after the other
 
 Dashes mean that `gnntop run` has started the program and it publishes nothing: `gnntop attach PID` shows its hardware.
 The ranks of a run are listed below it; if it was restarted, those of the newest start. `gnntop attach` and \
 `gnntop record` accept the run's id for all of them.
 
+`live, 1h 20m left`: at its pace, up to the steps that its Trainer or `gnntop run --goal` says.
 `no step for 40s` in place of live: the program runs, and has done no step for ten usual ones and 3 s; `gnntop attach PID` \
 shows where it is. AGE is the time since the start, ENDED the time since the last write. SIZE is what the session's files take on the disk.
 
@@ -59,14 +64,28 @@ pub(super) struct ListArguments {
     /// List all ended sessions
     #[arg(long)]
     all: bool,
+    /// List only the sessions of this Slurm job
+    #[arg(long, value_name = "JOB")]
+    job: Option<String>,
+    /// Other machines: `ssh:node[1-8]`, or `slurm:JOB` for those of a job
+    #[arg(value_name = "FAR")]
+    far: Option<String>,
 }
 
 /// Does `gnntop list`.
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
+    // With such an address, `list` runs on those machines.
+    if let Some(far) = &arguments.far {
+        let text = format!("{far} names no machines; write ssh:HOST, ssh:node[1-8] or slurm:JOB");
+        return Err(UsageError::with_message(text));
+    }
     let dir = layout::sessions_dir();
     let listing = discover::list(&dir)?;
-    let silent = run::unpublished(&listing.sessions);
+    let silent = if arguments.job.is_none() { run::unpublished(&listing.sessions) } else { Vec::new() };
     let mut groups = runs::group(&listing.sessions);
+    if let Some(job) = &arguments.job {
+        groups.retain(|group| group.id().is_some_and(|id| is_of_job(id, job)));
+    }
     let most_ended = match arguments {
         ListArguments { live: true, .. } => 0,
         ListArguments { all: true, .. } => usize::MAX,
@@ -77,7 +96,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
         let what = if arguments.live { "no live sessions" } else { "no sessions" };
         output::print_note(&format!("{what} in {}; start one with `gnntop run pna`", dir.display()));
     } else {
-        output::print(&table(&silent, &groups, SystemTime::now(), output::columns()))?;
+        output::print(&table(&silent, &groups, SystemTime::now(), terminal_columns()))?;
     }
     match (arguments.live, left_out + listing.older) {
         (true, _) | (_, 0) => (),
@@ -87,6 +106,11 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
         output::print_note(&format!("skipped: {} {}", skipped.path.display(), skipped.error));
     }
     Ok(SUCCESS)
+}
+
+/// Whether the run with this id is a part of the job: its id begins with the job's.
+pub(super) fn is_of_job(id: &str, job: &str) -> bool {
+    id.strip_prefix(job).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// Keeps live runs and this many ended ones, the newest; returns how many sessions are left out.
@@ -234,7 +258,7 @@ fn row(session: &ListedSession, group: &SessionGroup, now: SystemTime) -> Sessio
     let cells = [
         format!("{before}{}", info.name),
         info.pid.to_string(),
-        state(session),
+        state(session, group.starts() > 1),
         age(system_time(info.start.wall_ns), now),
         ago(session.last_active.filter(|_| !session.alive), now),
         figures::bytes(session.size_bytes as f64),
@@ -244,14 +268,24 @@ fn row(session: &ListedSession, group: &SessionGroup, now: SystemTime) -> Sessio
 }
 
 /// Whether it runs, and whether it advances.
-fn state(session: &ListedSession) -> String {
+fn state(session: &ListedSession, is_restarted: bool) -> String {
     let still = || Latest::read(session)?.still;
-    match session.alive {
-        false => "ended".to_owned(),
-        true => {
-            still().map_or_else(|| "live".to_owned(), |still| format!("no step for {}", figures::elapsed_time(still)))
-        }
+    let silent = session.copy.as_ref().and_then(|copy| copy.silent);
+    match (session.alive, silent) {
+        (false, Some(_)) => "gone".to_owned(),
+        (false, None) => "ended".to_owned(),
+        (true, Some(silent)) => format!("silent for {}", figures::elapsed_time(silent)),
+        (true, None) => match still() {
+            Some(still) => format!("no step for {}", figures::elapsed_time(still)),
+            None => live_state(session, is_restarted),
+        },
     }
+}
+
+/// What a session that advances has before it, if it says how far it is meant to go.
+fn live_state(session: &ListedSession, is_restarted: bool) -> String {
+    let left = || time_left(&SessionDir::open(&session.dir).ok()?, is_restarted);
+    left().map_or_else(|| "live".to_owned(), |left| format!("live, {} left", figures::elapsed_time(left)))
 }
 
 fn system_time(ns: u64) -> Option<SystemTime> {
@@ -292,6 +326,7 @@ mod tests {
             dir: "x".into(),
             info,
             alive: false,
+            copy: None,
             size_bytes: 64 << 20,
             last_active: Some(now - day * 29),
             owner: 0,

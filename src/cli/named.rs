@@ -19,14 +19,22 @@ pub(super) const NAMED: &str = "NAME|PID|FILE";
 pub(super) fn find(named: Option<&str>) -> Result<Target, TargetError> {
     let dir = layout::sessions_dir();
     target::resolve(named, &dir).or_else(|error| {
-        if !matches!(error, TargetError::NoSession { .. } | TargetError::UnknownName { .. }) {
+        use TargetError::{NoSession, UnknownName, UnknownPid};
+        if !matches!(error, NoSession { .. } | UnknownName { .. } | UnknownPid { .. }) {
             return Err(error);
         }
         let mut programs = run::unpublished(&discover::list(&dir)?.sessions);
-        programs.retain(|program| named.is_none_or(|name| is_same_program(&program.name, name)));
+        let is_it = |program: &ProgramEntry, name: &str| match &error {
+            UnknownPid { pid, .. } => program.program == *pid,
+            _ => is_same_program(&program.name, name),
+        };
+        programs.retain(|program| named.is_none_or(|name| is_it(program, name)));
         match programs.as_slice() {
             [] => Err(error),
-            [only] => Process::find(only.program).map(Target::Process).ok_or(error),
+            [only] => match only.elsewhere() {
+                Some(place) => Err(TargetError::Elsewhere { label: only.label(), place }),
+                None => Process::find(only.program).map(Target::Process).ok_or(error),
+            },
             several => Err(TargetError::SeveralLive { sessions: several.iter().map(ProgramEntry::label).collect() }),
         }
     })

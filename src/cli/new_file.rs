@@ -1,18 +1,16 @@
 //! The files that commands write. Only this user can read them. Nothing is overwritten unless requested, and then the
 //! old file stays until the new one is complete: the new one is written beside it and renamed at the end.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use gnntop_sessions::user_id;
 use tempfile::NamedTempFile;
 
 use super::patience::within;
+use crate::platform::files;
 
 /// Suffix of a file that will replace another.
 const UNFINISHED: &str = ".unfinished";
@@ -47,7 +45,7 @@ impl NewFile {
     /// If it exists and may not be overwritten, is one of the `inputs`, or cannot be created.
     pub(super) fn create(path: &Path, force: bool, inputs: &[&Path]) -> anyhow::Result<Self> {
         let failed = || format!("cannot write {}", path.display());
-        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let created = files::for_this_user(OpenOptions::new().write(true).create_new(true)).open(path);
         let error = match created {
             Ok(file) => return Ok(Self { path: path.to_owned(), mode: WriteMode::Fresh(file) }),
             Err(error) => error,
@@ -61,12 +59,11 @@ impl NewFile {
         if found.is_dir() {
             bail!("{} is a directory: name a file", path.display());
         }
-        let kind = found.file_type();
-        if kind.is_char_device() || kind.is_fifo() || kind.is_socket() || kind.is_block_device() {
+        if files::goes_through(found.file_type()) {
             let mode = WriteMode::Through(OpenOptions::new().write(true).open(&path).with_context(failed)?);
             return Ok(Self { path, mode });
         }
-        if let Some(input) = inputs.iter().find(|input| is_same(input, &found) || is_inside(&path, input)) {
+        if let Some(input) = inputs.iter().find(|input| is_same(input, &path) || is_inside(&path, input)) {
             bail!("{} is also the input: write to another file", input.display());
         }
         if !force {
@@ -139,7 +136,7 @@ impl NewFile {
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let file = match self.mode {
             WriteMode::Beside(file) => file,
-            WriteMode::Fresh(file) if !is_at(&self.path, &file) => {
+            WriteMode::Fresh(file) if !files::leads_to(&self.path, &file) => {
                 bail!("{} was removed, renamed or replaced while it was written", self.path.display())
             }
             WriteMode::Fresh(_) | WriteMode::Through(_) => return Ok(()),
@@ -159,7 +156,7 @@ impl NewFile {
     /// Removes the file: nothing in it is worth keeping.
     pub(super) fn discard(self) {
         if let WriteMode::Fresh(file) = self.mode
-            && is_at(&self.path, &file)
+            && files::leads_to(&self.path, &file)
         {
             // If it cannot be removed, it is empty and does no harm.
             let _ = fs::remove_file(&self.path);
@@ -214,7 +211,7 @@ pub(super) fn abandoned(folder: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Whether this is a file of this user that nobody has locked, and not a new one.
 fn is_abandoned(path: &Path) -> bool {
-    let is_own = |found: &fs::Metadata| found.is_file() && found.uid() == user_id();
+    let is_own = |found: &fs::Metadata| found.is_file() && files::is_own(found);
     let age = |found: &fs::Metadata| found.modified().ok().and_then(|time| time.elapsed().ok());
     let is_old = fs::symlink_metadata(path).is_ok_and(|found| is_own(&found) && age(&found) > Some(SETTLED));
     is_old && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
@@ -225,27 +222,15 @@ fn create_beside(path: &Path, old: &fs::Metadata, suffix: &str) -> io::Result<Na
     let (dir, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
     let mut prefix = name.to_owned();
     prefix.push(".");
-    let file = tempfile::Builder::new()
-        .prefix(&prefix)
-        .suffix(suffix)
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(dir)?;
-    file.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
+    // Until then it is for this user alone.
+    let file = tempfile::Builder::new().prefix(&prefix).suffix(suffix).tempfile_in(dir)?;
+    files::take_over_permissions(file.as_file(), old)?;
     Ok(file)
 }
 
-/// Whether this file still has its name.
-fn is_at(path: &Path, file: &File) -> bool {
-    file.metadata().is_ok_and(|found| is_same(path, &found))
-}
-
 /// Whether an input is this file. `-` is the file behind standard input.
-fn is_same(input: &Path, file: &fs::Metadata) -> bool {
-    let found = match input.to_str() {
-        Some("-") => io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata()),
-        _ => fs::metadata(input),
-    };
-    found.is_ok_and(|found| (found.dev(), found.ino()) == (file.dev(), file.ino()))
+fn is_same(input: &Path, path: &Path) -> bool {
+    if input == Path::new("-") { files::is_input(path) } else { files::is_same(input, path) }
 }
 
 /// Whether a file is in a session's directory that is an input.
@@ -255,7 +240,8 @@ fn is_inside(path: &Path, input: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
 

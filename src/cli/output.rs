@@ -15,12 +15,6 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Columns of the terminal that is standard output; `None` if it is not a terminal.
-pub(super) fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
-}
-
 /// Writes bytes unchanged to standard output: only for text that we generate, such as a script for a shell.
 ///
 /// # Errors

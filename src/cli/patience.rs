@@ -1,7 +1,7 @@
 //! Work that never ends if a file system hangs: it is done on another thread, and waited for only for some seconds.
 
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -26,15 +26,30 @@ where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
-    let ((hand_over, handed_over), (send, receive)) = (mpsc::channel::<W>(), mpsc::channel());
+    let result = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&result);
+    let work = Box::new(move || {
+        let done = work();
+        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+    });
+    run_within(thread, at_most, work);
+    result.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Waits this long for the work to be done on a thread. Apart from what it gives: for each type there would be a thread and two
+/// channels of its own in the program.
+fn run_within(thread: thread::Builder, at_most: Duration, work: Box<dyn FnOnce() + Send>) {
+    let ((hand_over, handed_over), (send, receive)) = (mpsc::channel::<Box<dyn FnOnce() + Send>>(), mpsc::channel());
     let run = move || {
         if let Ok(work) = handed_over.recv() {
-            let _ = send.send(work());
+            work();
+            let _ = send.send(());
         }
     };
     match thread.spawn(run) {
-        Ok(_) => hand_over.send(work).ok().and_then(|()| receive.recv_timeout(at_most).ok()),
-        Err(_) => Some(work()),
+        // Whether it was done, its result says.
+        Ok(_) => _ = hand_over.send(work).is_ok().then(|| receive.recv_timeout(at_most)),
+        Err(_) => work(),
     }
 }
 

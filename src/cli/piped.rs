@@ -2,9 +2,12 @@
 //! everybody.
 
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Time between two looks whether a command has ended.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -14,10 +17,11 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// # Errors
 /// If it cannot be started, or is ended.
 pub(super) fn run_with_input(mut command: Command, input: &[u8], limit: Duration) -> io::Result<ExitStatus> {
-    let mut child = command.stdin(Stdio::piped()).spawn()?;
+    let mut child = command.stdin(Stdio::piped()).process_group(0).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that needs no input may have closed it.
-        let _ = stdin.write_all(input);
+        let input = input.to_owned();
+        // One that does not read holds up only this thread, until it is ended. It may also have closed its input.
+        let _ = thread::Builder::new().spawn(move || drop(stdin.write_all(&input)));
     }
     let begin = Instant::now();
     loop {
@@ -25,7 +29,8 @@ pub(super) fn run_with_input(mut command: Command, input: &[u8], limit: Duration
             return Ok(status);
         }
         if begin.elapsed() >= limit {
-            child.kill()?;
+            // With what it has started.
+            kill_process_group(Pid::from_child(&child), Signal::KILL)?;
             child.wait()?;
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
@@ -57,10 +62,13 @@ mod tests {
     }
 
     #[test]
-    fn command_that_does_not_end_is_ended() {
-        let mut sleep = Command::new("sleep");
-        sleep.arg("600");
-        let error = run_with_input(sleep, b"", Duration::ZERO).unwrap_err();
+    fn command_that_does_not_end_is_ended_with_what_it_has_started() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut sleep = Command::new("sh");
+        sleep.args(["-c", "sleep 600 & sleep 600"]).stdout(writer);
+        // More than a pipe takes, of which nothing is read.
+        let error = run_with_input(sleep, &[b'x'; 1 << 20], Duration::ZERO).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(io::Read::read(&mut reader, &mut [0]).unwrap(), 0, "nothing is left that could write");
     }
 }

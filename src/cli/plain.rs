@@ -16,7 +16,7 @@ use gnntop_analysis::findings;
 use gnntop_analysis::ranks::lone_hang::find_lone_hang;
 use gnntop_analysis::ranks::{Run, watchdog};
 use gnntop_analysis::source::{Source, SourceState, Status};
-use gnntop_analysis::store::{Phase, StepRow, Store};
+use gnntop_analysis::store::{Phase, SessionState, StepRow, Store};
 
 /// Lines between two verdicts that differ.
 const VERDICT_EVERY: u32 = 10;
@@ -67,6 +67,8 @@ pub(super) struct PlainView {
     verdict: (String, u32),
     /// Warnings that were printed.
     warned: Vec<String>,
+    /// Whether somebody will say later why a session ended that does not say it itself.
+    awaits_reason: bool,
 }
 
 impl PlainView {
@@ -86,7 +88,13 @@ impl PlainView {
             hung: false,
             verdict: (String::new(), 0),
             warned: Vec::new(),
+            awaits_reason: false,
         }
+    }
+
+    /// Until told otherwise, keeps the end back of a session that does not say why it ended.
+    pub(super) fn await_reason(&mut self, awaits: bool) {
+        self.awaits_reason = awaits;
     }
 
     /// Takes what has arrived, prints a line if one is due, and waits a little. Returns whether the source has ended;
@@ -98,6 +106,10 @@ impl PlainView {
         }
         let status = self.source.status();
         let is_over = matches!(status.state, SourceState::Ended(_));
+        if is_over && self.awaits_reason && *self.run.store().session().state() == SessionState::Gone {
+            thread::sleep(POLL_INTERVAL.min(self.interval));
+            return Ok(false);
+        }
         let is_due = Instant::now() >= self.next_line && status.state == SourceState::Running;
         self.introduce(&status, is_over || is_due)?;
         if is_due || is_over {
@@ -244,7 +256,9 @@ fn ranks(run: &Run) -> Vec<String> {
 /// Steps a second, percentiles since the start, and the slowest step since the line before.
 fn pace(store: &Store, interval: Duration, since: u64) -> Vec<String> {
     let window_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-    let rate = store.recent_throughput(window_ns).steps_per_s;
+    // Of an ended program the rate is that of its last step, however long ago that was.
+    let is_still = matches!(store.session().state(), SessionState::Ended(_)) && store.steps().total() == since;
+    let rate = store.recent_throughput(window_ns).steps_per_s.filter(|_| !is_still);
     let mut pace: Vec<String> = rate.map(|rate| format!("{} steps/s", figures::quantity(rate))).into_iter().collect();
     let percentile =
         |(name, quantile)| Some(format!("{name} {}", figures::duration(store.percentile("period", quantile)?)));

@@ -46,7 +46,9 @@ pub(super) fn push(arguments: &PushArguments) -> anyhow::Result<u8> {
     let settings = OtlpSettings::new(arguments.otlp.otlp.as_deref().unwrap_or_default())?;
     let (address, every) = (settings.address(), settings.interval().as_secs_f64());
     let warn = |text: &str| output::print_error(&format!("warning: {text}"));
-    let pusher = match named::find(arguments.session.as_deref())? {
+    let target = named::find(arguments.session.as_deref())?;
+    let is_once = matches!(target, Target::Recording(_));
+    let pusher = match target {
         Target::Process(process) => bail!("process {} publishes no steps, so there is nothing to send", process.pid()),
         Target::Recording(_) => {
             let run = read_run(arguments.session.as_deref(), ExactArguments::default())?;
@@ -63,10 +65,16 @@ pub(super) fn push(arguments: &PushArguments) -> anyhow::Result<u8> {
             pusher
         }
     };
-    match pusher.failure() {
-        Some(why) => bail!("the figures did not reach {address}: {why}"),
-        None if pusher.is_empty() => bail!("there is no session in it, so nothing was sent"),
-        None => Ok(SUCCESS),
+    match (pusher.failure(), pusher.answer()) {
+        (Some(why), _) => bail!("the figures did not reach {address}: {why}"),
+        (None, Some((why, true))) => bail!("{address} did not take all figures: {why}"),
+        // Of a run, it was said.
+        (None, Some((why, false))) if is_once => {
+            warn(&format!("{address}: {why}"));
+            Ok(SUCCESS)
+        }
+        _ if pusher.is_empty() => bail!("there is no session in it, so nothing was sent"),
+        _ => Ok(SUCCESS),
     }
 }
 

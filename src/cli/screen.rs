@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::exit::SUCCESS;
 use super::settings::Settings;
 use super::{plain, signals};
+use crate::platform::files::TERMINAL;
 use crate::runs_table::Order;
 use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen, run_table};
 use gnntop_analysis::many_runs::RunsWatch;
@@ -18,7 +19,7 @@ use gnntop_sessions::layout;
 /// a recording arrives through standard input.
 pub(super) fn is_possible() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let has_keys = || io::stdin().is_terminal() || File::open("/dev/tty").is_ok();
+    let has_keys = || io::stdin().is_terminal() || File::open(TERMINAL).is_ok();
     io::stdout().is_terminal() && !dumb && has_keys()
 }
 

@@ -9,7 +9,7 @@ use gnntop_analysis::source::target::{self, Target, TargetError, is_same_program
 use rustix::process::Signal;
 
 use super::exit::{FAILURE, SUCCESS};
-use super::run::{self, ProgramEntry};
+use super::run::{self, ProgramEntry, SignalError};
 use super::{named, output, quantities};
 
 const EXAMPLES: &str = "\
@@ -46,13 +46,13 @@ pub(super) fn stop(arguments: &StopArguments) -> anyhow::Result<u8> {
     let entry = find(arguments.program.as_deref())?;
     let ProgramEntry { name, program, .. } = &entry;
     // Its keeper takes SIGQUIT as a request to kill, and passes the others on.
-    entry.signal(if arguments.kill { Signal::QUIT } else { Signal::INT })?;
+    send(&entry, if arguments.kill { Signal::QUIT } else { Signal::INT })?;
     let began = Instant::now();
     let mut is_polite = !arguments.kill;
     while entry.is_kept() {
         if is_polite && began.elapsed() >= POLITE {
             is_polite = false;
-            entry.signal(Signal::TERM)?;
+            send(&entry, Signal::TERM)?;
         }
         if began.elapsed() >= arguments.within {
             output::print_error(&format!(
@@ -62,16 +62,31 @@ pub(super) fn stop(arguments: &StopArguments) -> anyhow::Result<u8> {
         }
         thread::sleep(POLL_INTERVAL);
     }
-    output::print(&format!("{name} (process {program}) has ended"))?;
+    match entry.unkept() {
+        SignalError::Ended(_) => output::print(&format!("{name} (process {program}) has ended"))?,
+        lost => return Err(lost.into()),
+    }
     Ok(SUCCESS)
+}
+
+/// Sends a signal, unless the program has just ended.
+fn send(entry: &ProgramEntry, signal: Signal) -> Result<(), SignalError> {
+    match entry.signal(signal) {
+        Err(SignalError::Ended(_)) => Ok(()),
+        sent => sent,
+    }
 }
 
 /// The program that is meant.
 fn find(named: Option<&str>) -> anyhow::Result<ProgramEntry> {
-    let kept = run::entries().into_iter().filter(|(entry, is_kept)| *is_kept && entry.code.is_none());
-    let mut kept: Vec<ProgramEntry> = kept.map(|(entry, _)| entry).collect();
-    if let Some(named) = named {
-        kept = matching(&kept, named);
+    let (kept, lost): (Vec<_>, Vec<_>) = run::entries().into_iter().partition(|(_, is_kept)| *is_kept);
+    let running = |entries: Vec<(ProgramEntry, bool)>, is_it: fn(&ProgramEntry) -> bool| {
+        let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).filter(is_it).collect();
+        named.map_or_else(|| entries.clone(), |named| matching(&entries, named))
+    };
+    let mut kept = running(kept, |entry| entry.code.is_none());
+    if kept.is_empty() {
+        kept = running(lost, ProgramEntry::has_lost_keeper);
     }
     match (kept.as_slice(), named) {
         ([only], _) => Ok(only.clone()),
@@ -84,11 +99,15 @@ fn find(named: Option<&str>) -> anyhow::Result<ProgramEntry> {
     }
 }
 
-/// Those of this process, called so, or beginning so.
+/// Those of this process, called so, or beginning so. An id that no program of ours has may be meant as its container counts.
 fn matching(kept: &[ProgramEntry], named: &str) -> Vec<ProgramEntry> {
     let of_process = || run::find_by_process(named.parse().ok()?).filter(|entry| entry.code.is_none());
     if let Some(one) = of_process() {
         return vec![one];
+    }
+    let elsewhere: Vec<_> = kept.iter().filter(|entry| named.parse() == Ok(entry.program)).cloned().collect();
+    if !elsewhere.is_empty() {
+        return elsewhere;
     }
     let called = |is_it: &dyn Fn(&str) -> bool| kept.iter().filter(|entry| is_it(&entry.name)).cloned().collect();
     let same: Vec<ProgramEntry> = called(&|name| is_same_program(name, named));
@@ -111,6 +130,9 @@ fn find_by_session(named: &str) -> anyhow::Result<ProgramEntry> {
         let when = ago.map(|ago| format!(" {ago} ago")).unwrap_or_default();
         bail!("{} has ended{when}", target::label(&session));
     }
-    let entry = run::find_by_process(session.info.pid).filter(|entry| entry.code.is_none());
+    if session.copy.is_some() {
+        bail!("{} runs on {}: stop it there", target::label(&session), session.info.host);
+    }
+    let entry = run::find_by_session(&session.info).filter(|entry| entry.code.is_none());
     entry.with_context(|| format!("`gnntop run` has not started {}; {elsewhere}", target::label(&session)))
 }

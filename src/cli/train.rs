@@ -113,7 +113,7 @@ mod workload {
     use indicatif::{ProgressBar, ProgressStyle};
 
     use super::super::exit::{SUCCESS, UsageError};
-    use super::super::{output, signals};
+    use super::super::{output, passing_on, signals};
     use gnntop_analysis::figures;
 
     /// Time between two lines where progress cannot be shown in place.
@@ -168,7 +168,7 @@ mod workload {
         if let Some(processes) = workload.processes_to_launch()? {
             return Err(under_mpirun(processes, name, settings));
         }
-        signals::exit_on_second()?;
+        passing_on::exit_on_second()?;
         let mut progress = Progress::new()?;
         let summary = workload.run(&mut progress);
         progress.bar.finish_and_clear();

@@ -1,13 +1,14 @@
 //! All that is known of a program's end, as plain data, and the one cause that fits it.
 
-use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGSYS, SIGTRAP, SIGXFSZ};
+use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ};
 
 use super::exception::Cause;
 use super::kernel::MemoryFigures;
+use super::last_state::CpuFigures;
 use super::output::OutputEvidence;
 
 /// Signals by which native code crashes.
-const CRASHES: [i32; 7] = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP];
+const CRASHES: [i32; 6] = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP];
 
 /// The cause; `None` where the program ended well.
 pub(super) fn diagnose(evidence: &Evidence<'_>) -> Option<Cause> {
@@ -23,11 +24,15 @@ pub(super) fn diagnose(evidence: &Evidence<'_>) -> Option<Cause> {
     if evidence.passed_on.is_some() {
         return Some(if evidence.slurm_job.is_some() { Cause::JobEnded } else { Cause::Asked });
     }
+    if reached_cpu_limit(evidence) {
+        return Some(Cause::CpuLimit);
+    }
     let memory = evidence.memory;
+    let of_child = signal_of_child(evidence);
     // A program may have moved to another group than the one it was started in.
     let has_kernel_killed = [memory.killed_in_group, memory.killed_on_machine].iter().flatten().any(|kills| *kills > 0);
     let loses_worker = said.exception.as_ref().is_some_and(|exception| exception.cause() == Cause::LoaderDied);
-    if has_kernel_killed && (signal == Some(SIGKILL) || loses_worker) {
+    if has_kernel_killed && (signal.or(of_child) == Some(SIGKILL) || loses_worker) {
         return Some(Cause::OutOfMemory);
     }
     if let Some((cause, _)) = &said.last_words {
@@ -38,10 +43,25 @@ pub(super) fn diagnose(evidence: &Evidence<'_>) -> Option<Cause> {
         (None | Some(SIGABRT), Some(exception)) => exception.cause(),
         (Some(SIGKILL), _) => Cause::Killed,
         (Some(SIGXFSZ), _) => Cause::FileLimit,
+        (Some(SIGSYS), _) => Cause::SystemCallFilter,
         (Some(signal), _) if CRASHES.contains(&signal) => Cause::Crash,
         (Some(_), _) => Cause::Signal,
+        // Python's fault handler says the same as the shell.
+        (None, None) if said.crashed_in.is_some() && of_child.is_some_and(|signal| CRASHES.contains(&signal)) => {
+            Cause::Crash
+        }
         (None, None) => Cause::ExitCode,
     })
+}
+
+/// Whether the program, or by the word of a shell one that it ran, was ended for its CPU time.
+fn reached_cpu_limit(evidence: &Evidence<'_>) -> bool {
+    match signal(evidence).or_else(|| signal_of_child(evidence)) {
+        // The first of the two limits is announced by this signal, and the second one enforced by the other.
+        Some(SIGXCPU) => evidence.cpu.has_reached(evidence.cpu.soft_limit_s),
+        Some(SIGKILL) => evidence.cpu.has_reached(evidence.cpu.hard_limit_s),
+        _ => false,
+    }
 }
 
 /// The exit code of the process that failed first, where it ended itself.
@@ -54,12 +74,20 @@ pub(super) fn code(evidence: &Evidence<'_>) -> Option<i32> {
     })
 }
 
-/// The signal that ended the process that failed first. A shell passes on the signal of what it ran as 128 and more.
+/// The signal that ended the process that failed first. A program may choose any exit code, so that none means a signal.
 pub(super) fn signal(evidence: &Evidence<'_>) -> Option<i32> {
     match (evidence.output.failed.as_ref().and_then(|failed| failed.code), evidence.ended) {
         (Some(code), _) => Some(-code).filter(|signal| *signal > 0),
         (None, ProcessEnd::Signal(signal)) => Some(signal),
-        (None, ProcessEnd::Code(code)) => Some(code - 128).filter(|signal| (1..=31).contains(signal)),
+        (None, ProcessEnd::Code(_)) => None,
+    }
+}
+
+/// The signal that may have ended what a shell ran last, which the shell then passes on as 128 and more.
+pub(super) fn signal_of_child(evidence: &Evidence<'_>) -> Option<i32> {
+    match (evidence.output.failed.as_ref().and_then(|failed| failed.code), evidence.ended) {
+        (None, ProcessEnd::Code(code)) if evidence.is_shell => Some(code - 128).filter(|of| (1..=31).contains(of)),
+        _ => None,
     }
 }
 
@@ -67,7 +95,7 @@ pub(super) fn signal(evidence: &Evidence<'_>) -> Option<i32> {
 fn is_explained_by_an_exception(evidence: &Evidence<'_>) -> bool {
     evidence.output.failed.is_some()
         || matches!(evidence.ended, ProcessEnd::Code(1))
-        || signal(evidence) == Some(SIGABRT)
+        || signal(evidence).or_else(|| signal_of_child(evidence)) == Some(SIGABRT)
 }
 
 /// How the process ended, by what the system says.
@@ -91,6 +119,9 @@ pub struct LastMoment {
     pub stack: Option<(String, u64)>,
     /// Memory in its last minute.
     pub memory: Option<MemoryChange>,
+    /// How long before its end it published for the last time, in nanoseconds, if that is long: as when nothing could be written
+    /// any more.
+    pub silent_ns: Option<u64>,
 }
 
 /// Memory at two times, in bytes.
@@ -111,6 +142,8 @@ pub struct Evidence<'a> {
     pub name: &'a str,
     /// How it ended.
     pub ended: ProcessEnd,
+    /// Whether it was a shell, whose exit code may tell of a signal that ended another program.
+    pub is_shell: bool,
     /// The signal to end that gnntop passed on to it, if there was one.
     pub passed_on: Option<i32>,
     /// The job of Slurm's that it was a part of.
@@ -119,6 +152,8 @@ pub struct Evidence<'a> {
     pub output: &'a OutputEvidence,
     /// What the kernel says of memory.
     pub memory: MemoryFigures,
+    /// Its CPU time.
+    pub cpu: CpuFigures,
     /// What it was doing.
     pub moment: LastMoment,
 }

@@ -110,6 +110,10 @@ pub enum Cause {
     Panic,
     /// Native code crashed.
     Crash,
+    /// The limit on CPU time.
+    CpuLimit,
+    /// A filter of system calls.
+    SystemCallFilter,
     /// SIGKILL, by whomever.
     Killed,
     /// Another signal.

@@ -57,7 +57,7 @@ impl MemoryWatch {
             limit_bytes: self.limit_bytes,
             peak_bytes: self.group.as_deref().and_then(read_peak),
             // A child inherits ours.
-            address_space_bytes: rustix::process::getrlimit(rustix::process::Resource::As).current,
+            address_space_bytes: gnntop_sessions::Limit::AddressSpace.current(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kernel.rs     memory: limits, peaks and out-of-memory kills, read before and after
+//! last_state.rs  its CPU time and the limit on it, as the kernel says at the end
 //! output.rs     what the program's last lines say: exceptions, launchers, crashes
 //! tracebacks.rs Python's tracebacks in it, in each form, and the program's own line in them
 //! exception.rs  what a program can die of, and the exception that says so
@@ -14,6 +15,7 @@
 mod diagnosis;
 mod exception;
 mod kernel;
+mod last_state;
 mod output;
 mod paragraph;
 mod tracebacks;
@@ -21,5 +23,6 @@ mod tracebacks;
 pub use diagnosis::{Evidence, LastMoment, MemoryChange, ProcessEnd};
 pub use exception::Cause;
 pub use kernel::{MemoryFigures, MemoryWatch};
+pub use last_state::CpuFigures;
 pub use output::OutputEvidence;
 pub use paragraph::Death;

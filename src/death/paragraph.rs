@@ -1,5 +1,6 @@
 //! The words for a program's end: what ended it, who failed first, what it was doing, its memory, and what to try.
 
+use signal_hook::consts::SIGXCPU;
 use signal_hook::low_level::signal_name;
 
 use super::diagnosis::{self, Evidence, LastMoment, MemoryChange};
@@ -69,6 +70,10 @@ fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
         Cause::NoModule | Cause::Exception => format!("{who} raised an exception: {}.", exception()),
         Cause::Panic => format!("{who} panicked: {}.", what().trim_start_matches("thread ")),
         Cause::Crash => crash(&who, evidence),
+        Cause::CpuLimit => cpu_limit(&who, evidence),
+        Cause::SystemCallFilter => format!(
+            "{who} was ended by SIGSYS, which the kernel sends for a system call that a filter (seccomp) forbids."
+        ),
         Cause::Killed => format!("{who} was killed by SIGKILL. {}", no_kill(evidence)),
         Cause::Signal => format!("{who} was ended by {}.", ended_by(evidence)),
         Cause::ExitCode => exit_code(&who, &exception(), evidence),
@@ -79,9 +84,13 @@ fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
 fn exit_code(who: &str, exception: &str, evidence: &Evidence<'_>) -> String {
     let said = evidence.output;
     let code = diagnosis::code(evidence).unwrap_or_default();
-    let end = match &said.left_from {
-        Some(place) => format!("{who} called os._exit in {place}: exit code {code}"),
-        None => format!("{who} exited with code {code}"),
+    let end = match (&said.left_from, diagnosis::signal_of_child(evidence)) {
+        (Some(place), _) => format!("{who} called os._exit in {place}: exit code {code}"),
+        (None, Some(signal)) => {
+            let signal = format_signal(signal);
+            format!("{who} exited with code {code}, as a shell does for a program that {signal} ended")
+        }
+        (None, None) => format!("{who} exited with code {code}"),
     };
     if !exception.is_empty() {
         return format!("{end}. The last exception that it printed: {exception}.");
@@ -148,18 +157,42 @@ fn crash(who: &str, evidence: &Evidence<'_>) -> String {
     format!("{who} crashed in native code with {}{place}.", ended_by(evidence))
 }
 
+/// What is known of a program that has used the CPU for as long as it may.
+fn cpu_limit(who: &str, evidence: &Evidence<'_>) -> String {
+    let cpu = evidence.cpu;
+    let seconds = |seconds: f64| duration((seconds * 1e9) as u64);
+    let limit = |limit_s: Option<u64>| seconds(limit_s.unwrap_or_default() as f64);
+    if let Some(signal) = diagnosis::signal_of_child(evidence) {
+        let limit = limit(if signal == SIGXCPU { cpu.soft_limit_s } else { cpu.hard_limit_s });
+        let (signal, used) = (format_signal(signal), seconds(cpu.used_by_children_s.max(cpu.used_s.unwrap_or(0.0))));
+        return format!(
+            "{who} exited as a shell does for a program that {signal} ended, most likely at the limit on CPU time of \
+             {limit} (ulimit -t): what it ran has used {used}."
+        );
+    }
+    let limit = limit(if diagnosis::signal(evidence) == Some(SIGXCPU) { cpu.soft_limit_s } else { cpu.hard_limit_s });
+    format!(
+        "{who} reached the limit on CPU time of {limit} (ulimit -t), and was ended by {}: it had used {}.",
+        ended_by(evidence),
+        seconds(cpu.used_s.unwrap_or_default())
+    )
+}
+
 /// For a kill by an unknown sender: what the kernel says about it.
 fn no_kill(evidence: &Evidence<'_>) -> &'static str {
     match evidence.memory.killed_in_group.or(evidence.memory.killed_on_machine) {
         Some(_) => {
-            "It was not the kernel's out-of-memory killer, so a person, a job manager or another program sent it."
+            "It was not the kernel's out-of-memory killer: most likely a person, a job manager, the program itself or \
+             another one sent it."
         }
         None => "On this machine gnntop cannot see whether the kernel's out-of-memory killer sent it.",
     }
 }
 
 fn ended_by(evidence: &Evidence<'_>) -> String {
-    diagnosis::signal(evidence).map_or_else(|| "a signal".to_owned(), format_signal)
+    let code = || diagnosis::code(evidence).map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+    let signal = diagnosis::signal(evidence).or_else(|| diagnosis::signal_of_child(evidence));
+    signal.map_or_else(code, format_signal)
 }
 
 fn passed_on(evidence: &Evidence<'_>) -> String {
@@ -183,6 +216,11 @@ fn others(cause: Cause, evidence: &Evidence<'_>) -> Option<String> {
 
 /// What it was doing.
 fn place(moment: &LastMoment) -> Option<String> {
+    if let Some(silent_ns) = moment.silent_ns {
+        let last =
+            moment.last_step.map(|last| format!("; before, it finished step {}", count(last))).unwrap_or_default();
+        return Some(format!("Nothing was recorded in its last {}{last}.", duration(silent_ns)));
+    }
     match (&moment.phase, moment.last_step) {
         (Some((phase, Some(step))), _) => Some(format!("It was in {phase} of step {}.", count(*step))),
         (Some((phase, None)), Some(last)) => Some(format!("It was in {phase}, after step {}.", count(last))),
@@ -234,6 +272,7 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
         Cause::NoTerminal => {
             "Give it what it asks for by a pipe, as in `echo yes | gnntop run -- ...`, or the terminal: `gnntop run --tty -- ...`."
         }
+        Cause::CpuLimit => "Raise the limit, or save its state before it is reached.",
         Cause::NoModule => "Install it in this program's environment.",
         Cause::Crash if evidence.output.crashed_in.is_none() => {
             "If it is a Python program, run it once with PYTHONFAULTHANDLER=1 to see where it was."
@@ -246,6 +285,7 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
 mod tests {
     use super::super::diagnosis::ProcessEnd;
     use super::super::kernel::MemoryFigures;
+    use super::super::last_state::CpuFigures;
     use super::*;
 
     const GIB: u64 = 1 << 30;
@@ -253,7 +293,7 @@ mod tests {
     fn moment() -> LastMoment {
         let memory = MemoryChange { from_bytes: 1.0e9, to_bytes: 4.0e9, over_ns: 60_000_000_000 };
         let phase = Some(("forward".to_owned(), Some(812)));
-        LastMoment { last_step: Some(811), phase, stack: None, memory: Some(memory) }
+        LastMoment { last_step: Some(811), phase, stack: None, memory: Some(memory), silent_ns: None }
     }
 
     fn parse_output(output: &str) -> OutputEvidence {
@@ -269,6 +309,8 @@ mod tests {
             slurm_job: None,
             output: said,
             memory,
+            is_shell: false,
+            cpu: CpuFigures::default(),
             moment: LastMoment::default(),
         }
     }
@@ -316,9 +358,66 @@ mod tests {
             Cause::Killed,
             &["SIGKILL", "not the kernel's out-of-memory killer"],
         );
-        check(&evidence(ProcessEnd::Code(137), &said), Cause::Killed, &["SIGKILL"]);
         let unknown = Evidence { memory: MemoryFigures::default(), ..evidence(ProcessEnd::Signal(9), &said) };
         check(&unknown, Cause::Killed, &["cannot see whether"]);
+    }
+
+    #[test]
+    fn exit_code_is_no_signal_unless_a_shell_may_have_passed_one_on() {
+        let said = OutputEvidence::default();
+        let text = |evidence: &Evidence<'_>| Death::from_evidence(evidence).unwrap().text;
+        for (code, signal) in [(137, "SIGKILL"), (139, "SIGSEGV"), (130, "SIGINT"), (141, "SIGPIPE"), (143, "SIGTERM")]
+        {
+            // What was killed elsewhere on the machine was not this.
+            let memory = MemoryFigures { killed_on_machine: Some(1), ..MemoryFigures::default() };
+            let own = Evidence { memory, ..evidence(ProcessEnd::Code(code), &said) };
+            assert_eq!(text(&own), format!("train.py exited with code {code} and printed no exception."));
+            let shell = Evidence { is_shell: true, ..evidence(ProcessEnd::Code(code), &said) };
+            check(&shell, Cause::ExitCode, &[&format!("{code}, as a shell does for a program that {signal} ended")]);
+        }
+        let memory = MemoryFigures { killed_in_group: Some(1), ..MemoryFigures::default() };
+        let shell = Evidence { is_shell: true, memory, ..evidence(ProcessEnd::Code(137), &said) };
+        check(&shell, Cause::OutOfMemory, &["its control group"]);
+        let crash = parse_output(
+            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1:\n  File \"/w/a.py\", line 3 in f",
+        );
+        let shell = Evidence { is_shell: true, ..evidence(ProcessEnd::Code(139), &crash) };
+        check(&shell, Cause::Crash, &["SIGSEGV, in f, a.py:3."]);
+    }
+
+    #[test]
+    fn limit_on_cpu_time_is_named_only_when_it_was_reached() {
+        let said = OutputEvidence::default();
+        let cpu = |used_s, limit_s| CpuFigures {
+            used_s: Some(used_s),
+            hard_limit_s: limit_s,
+            soft_limit_s: Some(1),
+            ..CpuFigures::default()
+        };
+        // The kernel's killer ran too, elsewhere.
+        let memory = MemoryFigures { killed_on_machine: Some(1), ..MemoryFigures::default() };
+        let killed = Evidence { memory, cpu: cpu(2.0, Some(2)), ..evidence(ProcessEnd::Signal(9), &said) };
+        let words =
+            "reached the limit on CPU time of 2.00 s (ulimit -t), and was ended by SIGKILL: it had used 2.00 s.";
+        check(&killed, Cause::CpuLimit, &[words, "Raise the limit"]);
+        let announced = Evidence { cpu: cpu(1.0, None), ..evidence(ProcessEnd::Signal(24), &said) };
+        check(&announced, Cause::CpuLimit, &["CPU time of 1.00 s", "SIGXCPU"]);
+        for cpu in [cpu(1.0, Some(2)), cpu(9.0, None)] {
+            check(&Evidence { cpu, ..evidence(ProcessEnd::Signal(9), &said) }, Cause::Killed, &["SIGKILL"]);
+        }
+        let shell = Evidence { is_shell: true, cpu: cpu(2.0, Some(2)), ..evidence(ProcessEnd::Code(137), &said) };
+        check(&shell, Cause::CpuLimit, &["most likely at the limit on CPU time of 2.00 s"]);
+    }
+
+    #[test]
+    fn forbidden_system_call_is_no_crash() {
+        let death = Death::from_evidence(&evidence(ProcessEnd::Signal(31), &OutputEvidence::default())).unwrap();
+        assert_eq!(death.cause, Cause::SystemCallFilter);
+        assert!(
+            death.text.contains("filter (seccomp)") && !death.text.contains("PYTHONFAULTHANDLER"),
+            "{}",
+            death.text
+        );
     }
 
     #[test]

@@ -33,6 +33,8 @@ enum Form {
     Group,
     /// rich's, in a box.
     Boxed,
+    /// Python's for a script that it cannot read, without a heading.
+    Syntax,
     /// IPython's, which begins with this name of the exception, and ends with it and its message.
     Named(String),
 }
@@ -64,9 +66,16 @@ impl Tracebacks {
                 self.close(at, number);
             }
         }
-        if let Some(form) = Form::parse(line) {
+        // What looks like a script that cannot be read, and has not ended like one, was none.
+        self.open.retain(|open| open.rank != rank || open.form != Form::Syntax || open.is_last(line));
+        let has_open = self.open.iter().any(|open| open.rank == rank);
+        if let Some(form) = Form::parse(line).or_else(|| Form::parse_syntax(line).filter(|_| !has_open)) {
             self.open.retain(|open| open.rank != rank);
-            self.open.push(OpenTraceback::new(rank, form, before));
+            let mut open = OpenTraceback::new(rank, form, before);
+            if open.form == Form::Syntax {
+                open.take_inside(line);
+            }
+            self.open.push(open);
         } else if let Some(at) = self.open.iter().position(|open| open.rank == rank)
             && self.open[at].is_last(line)
         {
@@ -102,7 +111,7 @@ impl OpenTraceback {
     /// Whether a line can only be a part of this.
     fn is_inside(&self, line: &str) -> bool {
         match self.form {
-            Form::Plain => line.starts_with([' ', '\t']),
+            Form::Plain | Form::Syntax => line.starts_with([' ', '\t']),
             Form::Group => line.trim_start().starts_with(['|', '+']) && line.starts_with(' '),
             Form::Boxed => line.starts_with(['│', '╰', '|', '+']),
             Form::Named(_) => !self.is_last(line) && Form::parse(line).is_none(),
@@ -111,7 +120,7 @@ impl OpenTraceback {
 
     fn take_inside(&mut self, line: &str) {
         let frame = match self.form {
-            Form::Plain => Frame::parse(line),
+            Form::Plain | Form::Syntax => Frame::parse(line),
             Form::Group => return self.take_from_group(line),
             Form::Boxed => Frame::parse_boxed(line),
             Form::Named(_) => Frame::parse_named(line),
@@ -141,6 +150,7 @@ impl OpenTraceback {
             Form::Named(name) => {
                 line.strip_prefix(name.as_str()).is_some_and(|rest| matches!(rest.chars().next(), None | Some(':')))
             }
+            Form::Syntax => SYNTAX_ERRORS.iter().any(|name| line.starts_with(name)),
             _ => !line.trim().is_empty(),
         }
     }
@@ -157,6 +167,17 @@ impl Form {
             (name, "") if !name.is_empty() && !name.contains(char::is_whitespace) => Some(Self::Named(name.to_owned())),
             _ => None,
         }
+    }
+}
+
+/// Exceptions by which Python refuses a script.
+const SYNTAX_ERRORS: [&str; 3] = ["SyntaxError: ", "IndentationError: ", "TabError: "];
+
+impl Form {
+    /// The form of what begins with a frame of no function.
+    fn parse_syntax(line: &str) -> Option<Self> {
+        let (_, number) = line.strip_prefix("  File \"")?.split_once("\", line ")?;
+        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(Self::Syntax)
     }
 }
 
@@ -287,6 +308,15 @@ mod tests {
         for before in ["", "epoch 3:  45%|####5     | 45/100 [00:03<00:04]", "(Pdb) ", ">>> "] {
             check(&format!("{before}{PLAIN}"), "KeyError: 'x'", "collate, data.py:81");
         }
+    }
+
+    #[test]
+    fn script_that_python_cannot_read_is_an_exception() {
+        for error in ["SyntaxError: invalid syntax", "IndentationError: unexpected indent", "TabError: inconsistent"] {
+            check(&format!("  File \"/w/train.py\", line 2\n    x = = 1\n        ^\n{error}\n"), error, "train.py:2");
+        }
+        assert_eq!(exceptions("  File \"/w/train.py\", line 2\nand on\nSyntaxError: no"), []);
+        assert_eq!(exceptions(&PLAIN.replace(", in collate", "")).len(), 1, "a part of a traceback");
     }
 
     #[test]

@@ -193,6 +193,11 @@ fn gauges(out: &mut String, all: &[ServedSession<'_>]) {
     let epoch = |session: &ServedSession<'_>| session.store().statistics().last_epoch().map(|epoch| epoch as f64);
     gauge(out, all, "gnntop_epoch", "The epoch of the newest step.", &epoch);
     gauge(out, all, "gnntop_loss", "The newest loss.", &|session| session.catalogue.value("loss.last"));
+    let help = "The part of the way to the run's goal that is done.";
+    gauge(out, all, "gnntop_goal_ratio", help, &|session| session.catalogue.value("goal.share"));
+    let help = "What the rest of the way to the goal takes at the pace so far.";
+    let left = |session: &ServedSession<'_>| Some(session.catalogue.value("time_left.total")? / 1e9);
+    gauge(out, all, "gnntop_time_left_seconds", help, &left);
     let help = "Memory that the program has allocated and not freed.";
     gauge(out, all, "gnntop_heap_bytes", help, &|session| session.catalogue.value("heap.last"));
     let help = "Peak of the memory that the program has allocated.";

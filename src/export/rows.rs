@@ -1,5 +1,6 @@
 //! One event a line, as CSV and as JSON, with the same fields.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -68,7 +69,7 @@ impl<W: Write> EventCsv<W> {
 
 impl<W: Write> FormatWriter for EventCsv<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
-        self.titles.insert(track, quoted(title));
+        self.titles.insert(track, quoted(title).into_owned());
         Ok(())
     }
 
@@ -89,9 +90,11 @@ impl<W: Write> FormatWriter for EventCsv<W> {
 }
 
 /// A cell that no sheet takes for a formula.
-pub(super) fn quoted(text: &str) -> String {
-    let clean = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.to_owned() };
-    if clean.contains([',', '"', '\n']) { format!("\"{}\"", clean.replace('"', "\"\"")) } else { clean }
+pub(super) fn quoted(text: &str) -> Cow<'_, str> {
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let clean = if is_formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
+    let is_cut = clean.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\n'));
+    if is_cut { Cow::Owned(format!("\"{}\"", clean.replace('"', "\"\""))) } else { clean }
 }
 
 /// JSON, one object a line.

@@ -186,7 +186,7 @@ struct WideCsv<W: Write> {
 impl<W: Write> WideCsv<W> {
     fn head(&mut self) -> io::Result<()> {
         let Some(heads) = self.heads.take() else { return Ok(()) };
-        let heads: Vec<String> = heads.iter().map(|head| quoted(head)).collect();
+        let heads: Vec<_> = heads.iter().map(|head| quoted(head)).collect();
         writeln!(self.out, "{}", heads.join(","))
     }
 }

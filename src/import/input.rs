@@ -3,13 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
 use super::other_text::{OtherText, SNIFF_LEN};
 use super::outcome::ImportError;
+use crate::platform::files::is_device;
 
 /// Bytes of text that are read at the most, also of what gzip packs a thousandfold.
 pub(super) const MAX_BYTES: u64 = 8 << 30;
@@ -150,7 +150,7 @@ fn rewindable(mut file: File) -> io::Result<File> {
     if kind.is_file() {
         return Ok(file);
     }
-    if kind.is_char_device() {
+    if is_device(kind) {
         return Err(io::Error::other("it is a device, not a file"));
     }
     let mut copy = tempfile::tempfile()?;

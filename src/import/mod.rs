@@ -1,10 +1,11 @@
-//! Makes recordings of what other programs measured: tables of steps, and traces in Chrome's format.
+//! Makes recordings of what other programs measured: tables of steps, traces in Chrome's format, histories of trackers.
 //!
 //! ```text
 //! table.csv ─▶ input.rs ─▶ table_text.rs ─▶ table.rs ─▶ rows.rs ─▶ survey.rs, warnings.rs ─▶ steps.rs ─┐
 //!           given and guessed roles: mapping.rs, guess.rs ─▶ columns.rs ─▶┘          marks.rs ───▶┘         ├─▶ writer.rs
 //! logs that have steps become tables first: other_text.rs
 //! trace.json ─▶ input.rs ─▶ chrome ─────────────────────────────────────────────────────────────────────────┘
+//! folders and files of trackers ─▶ history ─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! The result is a recording like any other, whose publisher says that it was imported. Nothing is made up: what
@@ -15,6 +16,7 @@ mod anomalies;
 pub mod chrome;
 mod columns;
 mod guess;
+pub mod history;
 mod input;
 mod mapping;
 mod marks;

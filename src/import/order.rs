@@ -4,9 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 /// Bytes of the rows that are sorted at a time.
 const STRETCH_LEN: usize = 32 << 20;
@@ -181,7 +180,9 @@ struct FileSlice<'a> {
 impl Read for FileSlice<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let len = usize::try_from(self.left.end - self.left.start).map_or(out.len(), |left| left.min(out.len()));
-        let read = self.file.read_at(&mut out[..len], self.left.start)?;
+        let mut file = self.file;
+        file.seek(SeekFrom::Start(self.left.start))?;
+        let read = file.read(&mut out[..len])?;
         self.left.start += read as u64;
         Ok(read)
     }

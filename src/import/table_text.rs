@@ -78,7 +78,9 @@ impl Cells {
 
 /// Whether a cell has no value.
 pub(super) fn is_absent(text: &str) -> bool {
-    ABSENT.iter().any(|absent| absent.eq_ignore_ascii_case(text))
+    // Most cells are numbers.
+    !text.starts_with(|first: char| first.is_ascii_digit())
+        && ABSENT.iter().any(|absent| absent.eq_ignore_ascii_case(text))
 }
 
 /// The number in a cell. With decimal commas a point is not part of a number.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::mapping::{self, Mapping, Role};
 use super::rows::MeasuredStep;
 use gnntop_wire::{
-    Anchor, AnyMetric, BlockEncoder, Counter, Definition, End, Event, NameId, NameKind, Origin, Place, Reported,
+    Anchor, AnyMetric, BlockEncoder, Counter, Definition, End, Event, Fact, NameId, NameKind, Origin, Place, Reported,
     Sample, SessionInfo, SignalId, SignalKind, SignalSource, Span, StepId, TrackId, TrackRole, put_anchor,
     put_definitions, put_end, put_segment,
 };
@@ -112,6 +112,10 @@ impl<W: Write> Writer<W> {
         self.signals += 1;
         self.define(&Definition::Signal { id, metric, source, device: String::new() });
         id
+    }
+
+    pub(super) fn fact(&mut self, fact: Fact) {
+        self.define(&Definition::Fact(fact));
     }
 
     fn define(&mut self, definition: &Definition) {

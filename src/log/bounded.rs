@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 
+use super::tail::older;
 use gnntop_sessions::{Error, PrivateDir};
 
 /// What both files take together.
@@ -77,6 +78,11 @@ impl BoundedLog {
         }
     }
 
+    /// Whether output is lost that no line in the log reports: there is no room for that either.
+    pub fn has_untold_losses(&self) -> bool {
+        self.lost > 0
+    }
+
     /// Begins a new file if somebody has removed the log. If that fails, what is written goes into the removed one.
     fn restore(&mut self) {
         if self.file.metadata().is_ok_and(|found| found.nlink() > 0) {
@@ -132,11 +138,6 @@ impl BoundedLog {
             self.append(line.as_bytes());
         }
     }
-}
-
-/// The name of the file with the output before that in the file `name`.
-pub(super) fn older(name: &str) -> String {
-    format!("{}.older.log", name.strip_suffix(".log").unwrap_or(name))
 }
 
 #[cfg(test)]

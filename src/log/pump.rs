@@ -45,6 +45,8 @@ struct PumpState {
     /// Bytes of them that are in the log, or lost.
     done: u64,
     is_writing: bool,
+    /// Whether output is lost that the log does not report.
+    has_untold_losses: bool,
     /// Nobody holds the other end any more.
     is_over: bool,
 }
@@ -106,6 +108,11 @@ impl Pump {
             }
             state = self.shared.wait(state, left.min(Duration::from_millis(10)));
         }
+    }
+
+    /// Whether output is lost that the log does not report, as where the disk has become full.
+    pub fn has_untold_losses(&self) -> bool {
+        self.shared.lock().has_untold_losses
     }
 
     /// Counts output that another reader of the pipe has dropped.
@@ -170,6 +177,7 @@ impl Shared {
             }
             state = self.lock();
             (state.is_writing, state.done) = (false, taken);
+            state.has_untold_losses = log.has_untold_losses();
             self.changed.notify_all();
         }
     }

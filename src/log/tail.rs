@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::bounded::older;
 use gnntop_sessions::{Error, PrivateDir};
 use gnntop_wire::text;
 
@@ -13,6 +12,11 @@ use gnntop_wire::text;
 const TAIL_BYTES: u64 = 256 << 10;
 /// Columns kept of a line, so that a megabyte on one line does no harm.
 const LINE_CHARS: usize = 1000;
+
+/// The name of the file with the output before that in the file `name`.
+pub(super) fn older(name: &str) -> String {
+    format!("{}.older.log", name.strip_suffix(".log").unwrap_or(name))
+}
 
 /// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -7,9 +7,10 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use gnntop_analysis::source::process::Process;
 use gnntop_sessions::PrivateDir;
-use tempfile::TempDir;
+use gnntop_wire::text::clean;
+
+use crate::locked_dir::{self, LOCK, LockedDir};
 
 /// Longest answer that is read.
 const MAX_LEN: u64 = 16 * 1024;
@@ -20,12 +21,15 @@ const PREFIX: &str = "gnntop-answers-";
 /// What follows the process in the name of the file that says where it ended.
 const ENDING: &str = ".end";
 
+/// What a Python says of results that have arrived.
+const WRITTEN: &str = "written";
+
 /// The folder of a run's answers.
 #[derive(Debug)]
 pub struct Answers {
     dir: PathBuf,
     /// The folder goes with this, where this made it.
-    _own: Option<TempDir>,
+    _own: Option<LockedDir>,
 }
 
 /// What one process says.
@@ -35,8 +39,12 @@ pub struct Answer {
     pub python: String,
     /// Whether torch was imported and is hooked.
     pub has_torch: bool,
+    /// Whether its session was opened.
+    pub has_session: bool,
     /// Why something does not work.
     pub problems: Vec<String>,
+    /// What became of the results that go to trackers: a tracker's name each, and why they are not there.
+    pub results: Vec<(String, Option<String>)>,
 }
 
 impl Answers {
@@ -66,7 +74,7 @@ impl Answers {
     /// Where this process crashed or ended itself, as Python's fault handler writes it; empty where it did neither.
     pub fn crash_report(&self, pid: u32) -> Vec<String> {
         let text = PrivateDir::open(&self.dir).ok().and_then(|dir| text(&dir, &format!("{pid}{ENDING}")));
-        text.unwrap_or_default().lines().map(sanitize).collect()
+        text.unwrap_or_default().lines().map(|line| clean(line.as_bytes())).collect()
     }
 
     /// Adds why a process that has answered cannot be watched, where it cannot say so itself.
@@ -87,26 +95,29 @@ impl Answers {
     }
 }
 
-fn create_in(folder: &Path) -> io::Result<TempDir> {
+fn create_in(folder: &Path) -> io::Result<LockedDir> {
     remove_abandoned(folder);
-    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir_in(folder)
+    LockedDir::create(folder, &format!("{PREFIX}{}-", std::process::id()))
 }
 
-/// Removes this user's folders whose makers are gone. Folders that cannot be read or removed stay.
-fn remove_abandoned(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
-        if maker.is_some_and(|pid| Process::find(pid).is_none())
-            && let Ok(dir) = PrivateDir::open(&entry.path())
-        {
-            let of_a_process = |name: &&str| name.trim_end_matches(ENDING).parse::<u32>().is_ok();
-            let answers = dir.names().unwrap_or_default();
-            let answers = answers.iter().filter_map(|name| name.to_str()).filter(of_a_process);
-            answers.for_each(|answer| _ = dir.remove(answer));
-            let _ = fs::remove_dir(entry.path());
-        }
-    }
+/// This user's folders whose makers are gone.
+pub fn abandoned(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    locked_dir::abandoned(folder, PREFIX)
+}
+
+/// Removes this user's folders whose makers are gone; returns those that it has removed. One with anything else in it stays.
+pub fn remove_abandoned(folder: &Path) -> Vec<PathBuf> {
+    let remove = |path: &PathBuf| {
+        let Ok(dir) = PrivateDir::open(path) else { return false };
+        let of_a_process = |name: &&str| name.trim_end_matches(ENDING).parse::<u32>().is_ok();
+        let names = dir.names().unwrap_or_default();
+        let (answers, others): (Vec<_>, Vec<_>) =
+            names.iter().filter_map(|name| name.to_str()).filter(|name| *name != LOCK).partition(of_a_process);
+        answers.iter().for_each(|answer| _ = dir.remove(answer));
+        // As long as there is something to look at, its folder can be known.
+        others.is_empty() && dir.remove(LOCK).is_ok() && fs::remove_dir(path).is_ok()
+    };
+    abandoned(folder).filter(remove).collect()
 }
 
 fn text(dir: &PrivateDir, name: &str) -> Option<String> {
@@ -120,19 +131,20 @@ impl Answer {
         let mut answer = Self::default();
         for line in text.lines() {
             match line.split_once(' ').unwrap_or((line, "")) {
-                ("python", version) => answer.python = sanitize(version),
+                ("python", version) => answer.python = clean(version.as_bytes()),
                 ("torch", _) => answer.has_torch = true,
-                ("problem", problem) => answer.problems.push(sanitize(problem)),
+                ("session", _) => answer.has_session = true,
+                ("problem", problem) => answer.problems.push(clean(problem.as_bytes())),
+                ("results", outcome) => {
+                    let (tracker, outcome) = outcome.split_once(' ').unwrap_or((outcome, ""));
+                    let why = Some(clean(outcome.as_bytes())).filter(|outcome| outcome != WRITTEN);
+                    answer.results.push((clean(tracker.as_bytes()), why));
+                }
                 _ => {}
             }
         }
         answer
     }
-}
-
-/// Without what would move the cursor of a terminal.
-fn sanitize(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]
@@ -146,6 +158,10 @@ mod tests {
         assert_eq!(answers.dir().parent(), Some(dir.path()));
     }
 
+    fn answer_of_python(version: &str) -> Answer {
+        Answer { python: version.to_owned(), ..Answer::default() }
+    }
+
     #[test]
     fn answers_are_parsed_by_process_without_invalid_ones() {
         let answers = Answers::create(&[&std::env::temp_dir()]).unwrap();
@@ -154,11 +170,14 @@ mod tests {
         write("18", b"\xFF\n");
         write("nobody", b"python 3.9\n");
         let read = answers.read();
-        let expected =
-            Answer { python: "3.11.7".to_owned(), has_torch: true, problems: vec!["no [2Jlibrary".to_owned()] };
+        let expected = Answer {
+            has_torch: true,
+            problems: vec!["no \u{fffd}[2Jlibrary".to_owned()],
+            ..answer_of_python("3.11.7")
+        };
         assert_eq!(read, BTreeMap::from([(17, expected), (18, Answer::default())]));
         write("17.end", b"os._exit\n  File \"/w/a.py\", line 3 in f\x1b\n");
-        assert_eq!(answers.crash_report(17), ["os._exit", "  File \"/w/a.py\", line 3 in f"]);
+        assert_eq!(answers.crash_report(17), ["os._exit", "  File \"/w/a.py\", line 3 in f\u{fffd}"]);
         assert_eq!((answers.crash_report(18).len(), answers.read().len()), (0, 2), "an ending is no answer");
         let dir = answers.dir().to_owned();
         drop(Answers::open(dir.clone()));
@@ -175,13 +194,17 @@ mod tests {
             fs::create_dir(&dir).unwrap();
             fs::write(dir.join("17"), "").unwrap();
             fs::write(dir.join("17.end"), "").unwrap();
+            fs::write(dir.join(LOCK), "").unwrap();
             dir
         };
-        let own = make(&format!("gnntop-answers-{}-a", std::process::id()));
+        let own = create_in(temporary.path()).unwrap();
         let (gone, other) = (make("gnntop-answers-900000001-b"), make("gnntop-900000001-c"));
         let full = make("gnntop-answers-900000001-d");
         fs::write(full.join("a person's"), "").unwrap();
-        remove_abandoned(temporary.path());
-        assert!(own.exists() && !gone.exists() && other.exists() && full.join("a person's").exists());
+        // Whose process is of another PID namespace, or has not locked it yet.
+        let unknown = make("gnntop-answers-900000001-e");
+        fs::remove_file(unknown.join(LOCK)).unwrap();
+        assert_eq!(remove_abandoned(temporary.path()), [gone]);
+        assert!([own.path(), &other, &full.join("a person's"), &unknown].iter().all(|path| path.exists()));
     }
 }

@@ -74,7 +74,5 @@ mod tests {
         assert!(what_is_seen((3, 9)).contains("older"));
         assert!(what_is_seen((3, 10)).contains("run"));
         assert!(joining(Some(1)).contains("ptrace_scope is 1") && joining(Some(3)).starts_with("no running"));
-        let found = diagnose();
-        assert_eq!(found.works, found.remedy.is_none());
     }
 }

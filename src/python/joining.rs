@@ -70,7 +70,7 @@ impl Drop for JoinedPython {
 
 /// Joins the Pythons at and below `root` that do not look for us: those of a script that overwrites `PYTHONPATH`, or with an
 /// option such as `-I`. Each is asked a few times, since one that is just starting does not listen yet. One that cannot be
-/// joined stays as it is, and `gnntop run` says why it is not reached; so does `unreached`, for the newest of them. Returns when
+/// joined stays as it is, and `gnntop run` says why it is not reached; so does `unreached`, for the newest of which it is certain. Returns when
 /// `root` has ended.
 pub fn join_children(root: u32, package: &Path, answers: &Answers, unreached: &Mutex<Option<String>>) {
     let (Ok(join), Some(root)) = (script(package, "join"), Process::find(root)) else { return };
@@ -85,12 +85,15 @@ pub fn join_children(root: u32, package: &Path, answers: &Answers, unreached: &M
             if !ASKED.contains(times) {
                 continue;
             }
-            let reason = unreached::reason(&python.process, &python.words);
+            let Some(reason) = unreached::reason(&python.process, &python.words, answers.dir()) else { continue };
             if reason.may_join {
                 // Whatever fails: the view says that it is not reached.
                 let _ = remote::run(python.process.pid(), &join);
             }
-            *unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.text);
+            let mut told = unreached.lock().unwrap_or_else(PoisonError::into_inner);
+            if reason.is_certain || told.is_none() {
+                *told = Some(reason.text);
+            }
         }
         if let Some(place) = reach::elsewhere(&mut below) {
             unreached.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(place);
@@ -128,7 +131,7 @@ fn script(package: &Path, function: &str) -> io::Result<PathBuf> {
     name = "gnntop" if is_imported and "_gnntop" not in sys.modules else "_gnntop"
     if name not in sys.modules:
         import _frozen_importlib as core, _frozen_importlib_external as external
-        spec = external.spec_from_file_location(name, {init:?}, submodule_search_locations=[{folder:?}])
+        spec = external.spec_from_file_location(name, {init}, submodule_search_locations=[{folder}])
         sys.modules[name] = module = core.module_from_spec(spec)
         spec.loader.exec_module(module)
     __import__(name + "._joining")
@@ -140,13 +143,18 @@ try:
 finally:
     del _gnntop
 "#,
-        init = package.join("__init__.py").to_string_lossy(),
-        folder = package.to_string_lossy()
+        init = python_text(&package.join("__init__.py")),
+        folder = python_text(&package)
     );
     if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
         package::replace(&path, text.as_bytes())?;
     }
     Ok(path)
+}
+
+/// A path as Python writes a text: JSON's texts are Python's, too.
+fn python_text(path: &Path) -> String {
+    serde_json::Value::from(path.to_string_lossy()).to_string()
 }
 
 #[cfg(test)]
@@ -155,6 +163,11 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn a_path_of_any_letters_is_a_text_of_python() {
+        assert_eq!(python_text(Path::new("/บ้าน/\"a\"")), r#""/บ้าน/\"a\"""#);
+    }
 
     #[test]
     fn interval_grows_with_the_time_since_the_begin() {

@@ -11,5 +11,6 @@ pub mod joining;
 pub mod package;
 pub mod reach;
 pub mod remote;
+pub mod results;
 mod stale;
 pub mod unreached;

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 
 use super::answers::Answers;
 use flate2::read::DeflateDecoder;
-use gnntop_sessions::layout::LAUNCH;
+use gnntop_sessions::layout::{self, LAUNCH};
 use gnntop_sessions::{Error, PrivateDir, user_id};
 use tempfile::TempDir;
 
@@ -144,7 +144,7 @@ fn cache_dirs() -> Vec<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
     let user = format!("gnntop-cache-{}", user_id());
-    let dirs = home.map(|cache| cache.join("gnntop")).into_iter().chain([std::env::temp_dir().join(user)]);
+    let dirs = home.map(|cache| cache.join("gnntop")).into_iter().chain([layout::temporary_dir().join(user)]);
     dirs.filter(|dir| can_be_searched(dir)).collect()
 }
 
@@ -274,18 +274,22 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 const NCCL_PLUGIN: &str = "NCCL_PROFILER_PLUGIN";
 const NCCL_LONGEST: usize = 254;
 
-/// Variables for a program that `gnntop run` starts, its name and value each.
-///
-/// `PYTHONPATH` has our folder in front of what it had, `GNNTOP_LAUNCH` an id that all ranks of a run have in common,
-/// `GNNTOP_ANSWERS` where a Python says that it was reached, `GNNTOP_PROGRAM` this program, which makes reports.
-/// `NCCL_PROFILER_PLUGIN` is our library, unless it is set: a profiler of the user's own stays, and `none` turns ours off.
+/// Variables for a program that `gnntop run` starts, its name and value each: those of [`worker_environment`], `GNNTOP_LAUNCH`, an id
+/// that all ranks of a run have in common, and `GNNTOP_ANSWERS`, where a Python says that it was reached.
 pub fn environment(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static str, OsString)> {
+    let mut environment = worker_environment(package);
+    environment.push((LAUNCH, run.into()));
+    environment.push(("GNNTOP_ANSWERS", answers.dir().as_os_str().to_owned()));
+    environment
+}
+
+/// Variables for a Python that publishes without `gnntop run`.
+///
+/// `PYTHONPATH` has our folder in front of what it had, and `GNNTOP_PROGRAM` is this program, which makes reports.
+/// `NCCL_PROFILER_PLUGIN` is our library, unless it is set: a profiler of the user's own stays, and `none` turns ours off.
+pub fn worker_environment(package: &Path) -> Vec<(&'static str, OsString)> {
     let bootstrap = bootstrap(package).into_os_string();
-    let mut environment = vec![
-        ("PYTHONPATH", prepend_path(bootstrap, std::env::var_os("PYTHONPATH"))),
-        (LAUNCH, run.into()),
-        ("GNNTOP_ANSWERS", answers.dir().as_os_str().to_owned()),
-    ];
+    let mut environment = vec![("PYTHONPATH", prepend_path(bootstrap, std::env::var_os("PYTHONPATH")))];
     environment.extend(nccl_plugin(package, std::env::var_os(NCCL_PLUGIN)));
     if let Ok(own) = std::env::current_exe() {
         environment.push(("GNNTOP_PROGRAM", own.into_os_string()));
@@ -304,10 +308,15 @@ pub fn is_off() -> bool {
     std::env::var_os("GNNTOP").is_some_and(|value| value == "0")
 }
 
-/// A search path with `first` in front, once.
-fn prepend_path(first: OsString, path: Option<OsString>) -> OsString {
+/// A search path with `first` in front, once. It ends with a slash where there was no path: what a script then puts beside it
+/// would alone stand beside an empty entry, which Python takes for the current folder (see `bootstrap/sitecustomize.py`).
+fn prepend_path(mut first: OsString, path: Option<OsString>) -> OsString {
     let rest = path.unwrap_or_default();
-    let others = std::env::split_paths(&rest).filter(|entry| entry.as_os_str() != first && !rest.is_empty());
+    let entries = std::env::split_paths(&rest).filter(|_| !rest.is_empty());
+    let (own, others): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|entry| entry == Path::new(&first));
+    if rest.is_empty() || own.iter().any(|entry| entry.as_os_str().as_encoded_bytes().ends_with(b"/")) {
+        first.push("/");
+    }
     // An entry of ours has no colon in it (see `cache_dirs`), and the others had none either.
     std::env::join_paths(std::iter::once(first.clone().into()).chain(others)).unwrap_or(first)
 }
@@ -339,7 +348,6 @@ mod tests {
         assert!(
             !can_be_searched(Path::new("/home/a:b/.cache/gnntop")) && can_be_searched(Path::new("/home/a b/.cache"))
         );
-        assert!(cache_dirs().iter().all(|dir| can_be_searched(dir)));
         assert_eq!(prepend_path("/ours".into(), Some("own::/x".into())), "/ours:own::/x");
     }
 
@@ -422,10 +430,12 @@ mod tests {
     #[test]
     fn prepended_path_is_first_and_once() {
         let path = |first: &str, rest: Option<&str>| prepend_path(first.into(), rest.map(OsString::from));
-        assert_eq!(path("/o", None), "/o");
-        assert_eq!(path("/o", Some("")), "/o");
+        assert_eq!(path("/o", None), "/o/");
+        assert_eq!(path("/o", Some("")), "/o/");
         assert_eq!(path("/o", Some("/a:/b")), "/o:/a:/b");
         assert_eq!(path("/o", Some("/a:/o:/b")), "/o:/a:/b", "a second gnntop around it");
+        assert_eq!(path("/o", Some("/o/")), "/o/", "a second one, and nothing else");
+        assert_eq!(path("/o", Some("/o/:/b")), "/o/:/b");
         assert_eq!(path("/o", Some("/a:")), "/o:/a:", "an empty entry is the current directory");
     }
 }

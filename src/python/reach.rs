@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(2);
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Said of a program that has published what is not there.
+const SESSION_LOST: &str =
+    "has lost its session: it was removed while the program ran, or its file system was unmounted";
 /// Programs whose programs are no children of theirs, and where to run gnntop instead.
 const ELSEWHERE: [(&str, &str); 6] = [
     ("docker", "in the container"),
@@ -87,7 +90,10 @@ impl Pythons {
         for python in silent(&mut self.below, &answers) {
             let pid = python.process.pid();
             let (since, known) = before.get(&python.process).cloned().unwrap_or((now, None));
-            let reason = known.unwrap_or_else(|| unreached::reason(&python.process, &python.words));
+            let Some(reason) = known.or_else(|| unreached::reason(&python.process, &python.words, self.answers.dir()))
+            else {
+                continue;
+            };
             if reason.is_certain || now.duration_since(since) >= PATIENCE {
                 unreached.get_or_insert_with(|| (pid, reason.clone()));
             }
@@ -136,6 +142,9 @@ fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&(u32, Reason)>) 
     if let Some((pid, problem)) = answers.iter().find_map(|(pid, answer)| Some((pid, answer.problems.first()?))) {
         return Some(format!("hardware only: cannot watch the Python of process {pid}: {problem}"));
     }
+    if answers.values().any(|answer| answer.has_session) {
+        return Some("hardware only: its session cannot be found".to_owned());
+    }
     if answers.values().any(|answer| answer.has_torch) {
         return Some("torch is imported; steps appear from the first backward pass on".to_owned());
     }
@@ -153,6 +162,13 @@ pub fn problem(answers: &Answers, except: &[u32]) -> Option<String> {
     Some(format!("the Python of process {pid} cannot be watched: {problem}"))
 }
 
+/// What to say of a program without a session, one of whose Pythons has opened one.
+pub fn lost_session(answers: &Answers) -> Option<&'static str> {
+    // One that could never be written was not removed.
+    let is_lost = |answer: &Answer| answer.has_session && answer.problems.is_empty();
+    answers.read().values().any(is_lost).then_some(SESSION_LOST)
+}
+
 /// Why a program with this command line that has ended showed no steps, by what its Pythons have said; `unreached` says why one of
 /// them has said nothing, and `lived` how long the program ran. `None` if nothing is known of any Python.
 pub fn explain_end(
@@ -163,6 +179,9 @@ pub fn explain_end(
 ) -> Option<String> {
     if let Some(problem) = problem(answers, &[]) {
         return Some(problem);
+    }
+    if !answers.dir().exists() {
+        return Some(format!("{}, where its Pythons answer, was removed while it ran", answers.dir().display()));
     }
     let answers = answers.read();
     let short = if lived < SHORT {
@@ -235,6 +254,7 @@ impl Python {
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt;
+    use std::path::Path;
     use std::process::{Child, Command};
 
     use super::*;
@@ -296,14 +316,33 @@ mod tests {
         write("python 3.12.1\ntorch\n");
         assert!(explain(None, 9000).starts_with("it imported torch, and ended before a backward pass"));
         assert!(explain(None, 300).ends_with("; it ended after 300 ms"));
+        write("python 3.12.1\ntorch\nsession\n");
+        assert!(lost_session(&answers).is_some_and(|lost| lost.starts_with("has lost its session")));
+        write("python 3.12.1\nproblem No space left\nsession\n");
+        assert_eq!(lost_session(&answers), None, "it was never there");
         write("python 3.12.1\nproblem torch 1.8 is too old\n");
         assert!(explain(None, 9000).ends_with("cannot be watched: torch 1.8 is too old"));
         assert!(problem(&answers, &[16]).is_some() && problem(&answers, &[17]).is_none(), "it has a session");
+        drop(dir);
+        assert!(explain(None, 9000).ends_with("where its Pythons answer, was removed while it ran"));
     }
 
     /// A process that sleeps under another name.
     fn sleeper(name: &str) -> Child {
         Command::new("sleep").arg0(name).arg("1000").spawn().unwrap()
+    }
+
+    #[test]
+    fn a_python_that_ends_as_it_is_looked_at_has_no_reason() {
+        let mut python = sleeper("python");
+        let process = Process::find(python.id()).unwrap();
+        assert!(unreached::reason(&process, &words("python train.py"), Path::new("/tmp/a")).is_some());
+        python.kill().unwrap(); // a zombie until it is waited for, with an empty environment
+        while process.is_alive() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(unreached::reason(&process, &words("python train.py"), Path::new("/tmp/a")), None);
+        python.wait().unwrap();
     }
 
     #[test]

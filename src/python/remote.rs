@@ -46,6 +46,9 @@ pub enum RemoteError {
     /// It sees other files than this program.
     #[error("it runs in its own container: run gnntop inside it")]
     Container,
+    /// Its interpreter has no thread yet.
+    #[error("its Python is still starting; try it again")]
+    Starting,
     /// The file's path is too long for the interpreter.
     #[error("the path {path} is too long for it", path = .0.display())]
     Path(PathBuf),
@@ -74,7 +77,10 @@ pub fn run(pid: u32, script: &Path) -> Result<(), RemoteError> {
     let [request_at, path_at, path_len] = SUPPORT;
     let mut path = script.as_os_str().as_bytes().to_vec();
     path.push(0);
-    if path.len() as u64 > path_len || thread == 0 {
+    if thread == 0 {
+        return Err(RemoteError::Starting);
+    }
+    if path.len() as u64 > path_len {
         return Err(RemoteError::Path(script.to_owned()));
     }
     let [breaker, support] = [breaker, support].map(|offset| thread.wrapping_add(offset));
@@ -116,13 +122,18 @@ impl DebugOffsets {
     }
 }
 
+/// The addresses and the file of a line of `maps`. The file is last and may have spaces.
+fn mapped_file(line: &str) -> Option<(&str, &str)> {
+    let path = line.get(line.find('/')?..)?;
+    Some((line.split_ascii_whitespace().next()?, path.trim_end_matches(" (deleted)")))
+}
+
 /// The address of the interpreter's state in the process.
 fn find_runtime(pid: u32) -> Result<u64, RemoteError> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(denied)?;
     let mut tried = Vec::new();
     for line in maps.lines() {
-        let mut fields = line.split_ascii_whitespace();
-        let (Some(range), Some(path)) = (fields.next(), fields.nth(4)) else { continue };
+        let Some((range, path)) = mapped_file(line) else { continue };
         // The first mapping of a file is that of its beginning.
         let name = path.rsplit('/').next().unwrap_or(path);
         if !name.contains("python") || tried.contains(&path) {
@@ -186,6 +197,13 @@ mod tests {
         words[88..95].copy_from_slice(&[8, 24, 304, 8076, 0, 4, 512]);
         assert_eq!(DebugOffsets(words).offsets().unwrap(), [24, 304, 8076], "as in 3.14.10");
         assert!(DebugOffsets([7; WORDS]).offsets().is_err());
+    }
+
+    #[test]
+    fn a_mapped_file_may_have_spaces_in_its_name() {
+        let line = "7f00-7f10 r--p 00000000 08:01 12   /home/me/my env/bin/python3.14";
+        assert_eq!(mapped_file(line), Some(("7f00-7f10", "/home/me/my env/bin/python3.14")));
+        assert_eq!(mapped_file("7f00-7f10 rw-p 00000000 00:00 0   [heap]"), None);
     }
 
     #[test]

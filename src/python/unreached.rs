@@ -5,15 +5,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use gnntop_analysis::source::process::Process;
+use gnntop_analysis::source::program_name::is_shell;
 use gnntop_sessions::user_id;
+use gnntop_wire::text::clean;
 
-/// How a script is read at most.
+/// Bytes of a script that are read at most.
 const MAX_SCRIPT: u64 = 256 * 1024;
 /// Longest line of a script that is quoted.
 const MAX_LINE: usize = 100;
 /// Processes above a Python that are searched for a script.
 const MAX_GENERATIONS: usize = 16;
-const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 /// How the entry of `PYTHONPATH` that reaches a Python ends.
 const OURS: &str = "gnntop/bootstrap";
 /// Programs that start others as another user, with an environment of its own.
@@ -46,11 +47,17 @@ struct UnreachedEvidence {
     above: Vec<Vec<String>>,
     /// The scripts of the shells among them: name and text.
     scripts: Vec<(String, String)>,
+    /// Where the Pythons of this run answer.
+    answers: PathBuf,
 }
 
-/// Why the Python in this process with these words was not reached.
-pub(super) fn reason(python: &Process, words: &[String]) -> Reason {
-    UnreachedEvidence::collect(python, words).reason()
+/// Why the Python in this process with these words was not reached; `None` if it ended meanwhile, when the system shows
+/// an empty environment and no program.
+///
+/// `answers` is where it should have answered.
+pub(super) fn reason(python: &Process, words: &[String], answers: &Path) -> Option<Reason> {
+    let evidence = UnreachedEvidence { answers: answers.to_owned(), ..UnreachedEvidence::collect(python, words) };
+    python.is_alive().then(|| evidence.reason())
 }
 
 /// The user as whom a process runs, if that is not this one.
@@ -74,6 +81,7 @@ impl UnreachedEvidence {
             is_container: mounts(&pid.to_string()).is_some_and(|found| own.is_some_and(|own| own != found)),
             scripts: above.iter().filter_map(|(pid, words)| script(*pid, words)).collect(),
             above: above.into_iter().map(|(_, words)| words).collect(),
+            answers: PathBuf::new(),
         }
     }
 
@@ -82,6 +90,9 @@ impl UnreachedEvidence {
         let is_of_the_run = self.value("GNNTOP_ANSWERS").is_some();
         if self.value("GNNTOP") == Some("0") {
             return certain("GNNTOP=0 is set for it".to_owned(), false);
+        }
+        if self.value("GNNTOP_ANSWERS").is_some_and(|answers| *self.answers != *answers) {
+            return certain(INNER.to_owned(), false);
         }
         if self.is_container {
             return certain("it runs in a container of its own: run gnntop inside it".to_owned(), false);
@@ -98,9 +109,11 @@ impl UnreachedEvidence {
             return certain(text.to_owned(), false);
         }
         if self.variables.is_none()
-            || self.value("PYTHONPATH").is_some_and(|path| path.split(':').any(|entry| entry.ends_with(OURS)))
+            || self
+                .value("PYTHONPATH")
+                .is_some_and(|path| path.split(':').any(|entry| entry.trim_end_matches('/').ends_with(OURS)))
         {
-            return unknown();
+            return full(&self.answers).map_or_else(unknown, |text| certain(text, false));
         }
         if is_of_the_run { certain(self.overwritten(), true) } else { certain(self.cleared(), false) }
     }
@@ -153,11 +166,28 @@ impl UnreachedEvidence {
     }
 }
 
+/// For one that answers to another run.
+const INNER: &str = "it was started by another `gnntop run` inside this one, which watches it";
+
 const START: &str = "`import gnntop; gnntop.start()`";
 
 fn unknown() -> Reason {
     let text = format!("it may be a frozen program, or one without sitecustomize; add {START} to see more");
     Reason { text, is_certain: false, may_join: false }
+}
+
+/// What its folder lacks to hold an answer; `None` if nothing is known to be missing.
+fn full(answers: &Path) -> Option<String> {
+    let system = rustix::fs::statvfs(answers).ok()?;
+    let what = lacking(system.f_files, system.f_favail, system.f_bavail)?;
+    Some(format!("it cannot write a file into {}, whose disk has no {what} left", answers.display()))
+}
+
+/// What a file system with this many inodes, free inodes and free blocks has no more of.
+fn lacking(inodes: u64, free_inodes: u64, free_blocks: u64) -> Option<&'static str> {
+    // Some file systems do not count their inodes.
+    let has_no_inodes = inodes > 0 && free_inodes == 0;
+    if has_no_inodes { Some("inodes") } else { (free_blocks == 0).then_some("space") }
 }
 
 /// Those below `gnntop run`, of the processes above a Python: what is above it has not started the program.
@@ -202,6 +232,10 @@ fn ignored(letter: char) -> String {
 fn ignoring_option(words: &[String]) -> Option<char> {
     let mut words = words.iter().skip(1);
     while let Some(option) = words.next().filter(|word| word.starts_with('-')) {
+        // The program is read from standard input; what follows is its.
+        if option == "-" {
+            return None;
+        }
         if option.starts_with("--") {
             continue;
         }
@@ -242,8 +276,11 @@ fn with_rest(line: &str) -> String {
 }
 
 fn shortened(line: &str) -> String {
-    let text: String = line.chars().filter(|c| !c.is_control()).take(MAX_LINE).collect();
-    if text.len() < line.len() { format!("{text}...") } else { text }
+    let text = clean(line.replace('\t', " ").as_bytes());
+    match text.char_indices().nth(MAX_LINE) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
 }
 
 fn texts(bytes: &[u8]) -> Vec<String> {
@@ -253,11 +290,11 @@ fn texts(bytes: &[u8]) -> Vec<String> {
 
 /// Name and text of the script that this process runs, if it is a shell.
 fn script(pid: u32, words: &[String]) -> Option<(String, String)> {
-    if !SHELLS.contains(&file_name(words.first()?)) {
+    if !is_shell(file_name(words.first()?)) {
         return None;
     }
     let path = words.iter().skip(1).find(|word| !word.starts_with('-'))?;
-    let name: String = Path::new(path).file_name()?.to_string_lossy().chars().filter(|c| !c.is_control()).collect();
+    let name = clean(Path::new(path).file_name()?.as_encoded_bytes());
     let found = fs::canonicalize(Path::new(&format!("/proc/{pid}/cwd")).join(path)).ok()?;
     if !fs::metadata(&found).is_ok_and(|found| found.is_file()) {
         return None; // `sh -c` has no script, and a pipe would block
@@ -274,10 +311,20 @@ mod tests {
     fn evidence(line: &str, variables: &[&str]) -> UnreachedEvidence {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let words: Vec<&str> = line.split(' ').collect();
-        UnreachedEvidence { words: texts(&words), variables: Some(texts(variables)), ..UnreachedEvidence::default() }
+        {
+            let variables = Some(texts(variables));
+            let answers = PathBuf::from("/tmp/a");
+            UnreachedEvidence { words: texts(&words), variables, answers, ..UnreachedEvidence::default() }
+        }
     }
 
     const REACHED: [&str; 2] = ["GNNTOP_ANSWERS=/tmp/a", "PYTHONPATH=/c/gnntop/bootstrap:."];
+
+    #[test]
+    fn full_disks_lack_space_or_inodes() {
+        assert_eq!([lacking(9, 1, 1), lacking(0, 0, 1)], [None, None]);
+        assert_eq!([lacking(9, 0, 1), lacking(9, 1, 0)], [Some("inodes"), Some("space")]);
+    }
 
     #[test]
     fn an_option_is_read_from_the_command_line() {
@@ -299,6 +346,7 @@ mod tests {
             "python -W ImportWarning -X SI train.py -E",
             "python -uc pass -I",
             "python -m train -S",
+            "python - -I",
             "python --help",
             "/opt/app/python",
         ] {
@@ -340,7 +388,7 @@ mod tests {
         };
         assert!(reason(&sudo).text.contains("`sudo gnntop run -- python ...`"));
         let conda = |evidence: &mut UnreachedEvidence| {
-            evidence.variables = Some(vec!["GNNTOP_ANSWERS=/a".to_owned(), "PYTHONPATH=/ros".to_owned()]);
+            evidence.variables = Some(vec!["GNNTOP_ANSWERS=/tmp/a".to_owned(), "PYTHONPATH=/ros".to_owned()]);
             evidence.above = above(&["/opt/conda/bin/python", "/opt/conda/bin/conda", "run", "-n", "x", "python"]);
         };
         assert!(reason(&conda).text.contains("`conda run gnntop run -- python ...`"));

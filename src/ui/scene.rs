@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use super::theme::{PhaseStyle, Theme};
 use crate::app::App;
+use gnntop_analysis::figures::{duration, lasting};
+use gnntop_analysis::findings::FindingKind;
 use gnntop_analysis::store::{Phase, Store};
 
 /// A phase counts as slow when it has been open for this many usual steps...
@@ -26,13 +28,23 @@ pub struct Scene<'a> {
 /// Shown instead of the gap if a program names no phases: a screen full of gap would suggest that it does nothing else.
 const WHOLE_STEP: &str = "whole step";
 
-/// A span that has been open for much longer than a step usually takes.
+/// What lasts much longer than a step usually takes, and is not over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenPhase<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// For how long it has been open.
+    /// The name of the span that is open; `None` if there is none, and no step either.
+    pub name: Option<&'a str>,
+    /// For how long.
     pub ns: u64,
+}
+
+impl OpenPhase<'_> {
+    /// What, and for how long.
+    pub fn text(&self) -> String {
+        match self.name {
+            Some(name) => format!("{name} open for {}", duration(self.ns)),
+            None => format!("no step for {}", lasting(self.ns)),
+        }
+    }
 }
 
 impl<'a> Scene<'a> {
@@ -75,15 +87,31 @@ impl<'a> Scene<'a> {
         self.phase_styles.get(at).copied()
     }
 
-    /// What has been open on the training track for much longer than a step usually takes.
+    /// What has been open on the training track for much longer than a step usually takes; of a run that hangs without that, the time
+    /// since its last step, up to its end if it has ended.
     pub fn open_phase(&self) -> Option<OpenPhase<'a>> {
+        self.slow_span().or_else(|| self.no_step())
+    }
+
+    /// Of a run that ended by itself long after its last step, in place of a rate: for how long.
+    pub fn after_last_step(&self) -> Option<String> {
+        self.store.after_last_step_ns().map(|ns| format!("after the last step: {}", duration(ns)))
+    }
+
+    fn no_step(&self) -> Option<OpenPhase<'a>> {
+        let hangs = self.app.findings().found.iter().any(|finding| finding.kind == FindingKind::Hang);
+        let last = self.store.steps().last().filter(|_| hangs)?;
+        Some(OpenPhase { name: None, ns: self.store.now_ns().saturating_sub(last.end_ns()) })
+    }
+
+    fn slow_span(&self) -> Option<OpenPhase<'a>> {
         let training = self.store.training_track().map(|track| track.id);
         let is_ours = |id| training.is_none_or(|training| training == id);
         let (_, open) = self.store.open_spans().find(|(track, _)| is_ours(track.id))?;
         let usual_ns = self.store.statistics().period().percentile(0.5).unwrap_or(0);
         let ns = self.store.now_ns().saturating_sub(open.since_ns);
         let is_slow = ns >= usual_ns.saturating_mul(SLOW_STEPS).max(SLOW_NS);
-        is_slow.then(|| OpenPhase { name: self.store.name(open.name), ns })
+        is_slow.then(|| OpenPhase { name: Some(self.store.name(open.name)), ns })
     }
 }
 

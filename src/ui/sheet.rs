@@ -54,6 +54,11 @@ impl<'a> Sheet<'a> {
         self.drawn.extent = Some(extent);
     }
 
+    /// How far the lines of the view go, as far as it is drawn.
+    pub fn extent(&self) -> Option<LineExtent> {
+        self.drawn.extent
+    }
+
     /// Notes how far the text about the selected line, of which `lines` do not fit into `rows`, can be scrolled.
     pub fn set_text_extent(&mut self, lines: usize, rows: u16) {
         let text = (lines.saturating_sub(usize::from(rows)), page(rows));

@@ -3,8 +3,8 @@
 //! ```text
 //! start.rs        what can be shown
 //! run.rs          the main loop                    options.rs   options of the viewer, and how it ended
-//! terminal.rs     takes the terminal and gives it back, whatever happens; signals as flags
-//! input.rs        bytes become events, and events become actions
+//! terminal.rs     takes the terminal and gives it back, whatever happens
+//! input.rs        events become actions
 //! watches.rs      findings and energy, each as old as it may be, and what the viewer itself takes from the machine
 //! runs_feed.rs    many runs, read on a thread of their own
 //! tracing.rs      a deep trace that a key has asked for

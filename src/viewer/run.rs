@@ -4,16 +4,16 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::SIGHUP;
-
-use super::input::{self, Keyboard};
+use super::input;
 use super::options::{Outcome, ScreenOptions};
 use super::runs_feed::RunsFeed;
-use super::terminal::{Screen, Signals};
+use super::terminal::Screen;
 use super::tracing::TraceProcess;
 use super::watches::{OwnCostMeter, SessionWatches};
 use crate::app::{Action, App, Effect, View, update};
 use crate::log;
+use crate::platform::keyboard::Keyboard;
+use crate::platform::signals::{HANGUP, TerminalSignals};
 use crate::ui::theme::Theme;
 use crate::ui::{Drawn, Spot, draw};
 use gnntop_analysis::source::catalog::{self, Catalog, CatalogEntry, EmptySource};
@@ -78,7 +78,7 @@ pub(super) struct Viewer {
     log_path: Option<PathBuf>,
     /// The deep trace that is being taken.
     tracing: TraceProcess,
-    signals: Signals,
+    signals: TerminalSignals,
     // Given back before the signal handlers go.
     screen: Screen,
     keyboard: Keyboard,
@@ -88,7 +88,7 @@ pub(super) struct Viewer {
 impl Viewer {
     /// Takes the terminal.
     pub(super) fn new(app: App, theme: Theme, followed: Followed, options: ScreenOptions) -> anyhow::Result<Self> {
-        let signals = Signals::catch()?;
+        let signals = TerminalSignals::catch()?;
         let keyboard = Keyboard::open()?;
         let screen = Screen::take(!options.no_mouse)?;
         Ok(Self {
@@ -123,13 +123,13 @@ impl Viewer {
         let outcome = self.watch();
         // To write to a terminal that was closed fails, and may fail before its end or the signal for it is seen.
         if outcome.is_err() && self.keyboard.is_closed_by_now() {
-            return Ok(Outcome::Signal(SIGHUP));
+            return Ok(Outcome::Signal(HANGUP));
         }
         outcome
     }
 
     fn watch(&mut self) -> anyhow::Result<Outcome> {
-        let size = self.screen.terminal().size()?;
+        let size = self.screen.size()?;
         self.change(Action::Resized { width: size.width, height: size.height })?;
         if self.app.view() == View::Sessions {
             self.list_sessions();
@@ -179,7 +179,7 @@ impl Viewer {
             self.refresh_size()?;
         }
         if self.keyboard.is_gone() {
-            pressed.outcome = Some(Outcome::Signal(SIGHUP));
+            pressed.outcome = Some(Outcome::Signal(HANGUP));
         }
         Ok(pressed)
     }
@@ -233,7 +233,7 @@ impl Viewer {
 
     /// The terminal may have another size than before.
     fn refresh_size(&mut self) -> io::Result<()> {
-        let size = self.screen.terminal().size()?;
+        let size = self.screen.size()?;
         self.change(Action::Resized { width: size.width, height: size.height })?;
         Ok(())
     }
@@ -343,7 +343,7 @@ impl Viewer {
         }
         let (app, theme) = (&self.app, &self.theme);
         let mut drawn = Drawn::default();
-        self.screen.terminal().draw(|frame| drawn = draw(app, theme, frame.buffer_mut()))?;
+        self.screen.draw(|frame| drawn = draw(app, theme, frame.buffer_mut()))?;
         self.spots = drawn.spots;
         self.app.drawn(drawn.extent);
         self.clock.next_frame = begin + FRAME.max(begin.elapsed() * DRAWING_SHARE);

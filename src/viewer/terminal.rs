@@ -1,24 +1,21 @@
 //! Takes the terminal for the screen and gives it back, whatever happens: at the end, on an error, on a panic, on a
-//! signal, and for as long as the viewer is suspended. Signals are flags that the main loop looks at: none is handled
-//! where it arrives.
+//! signal, and for as long as the viewer is suspended.
 //!
 //! The only state is whether the screen is taken, in one atomic: a panic hook has nothing else to hold on to.
 
 use std::io::{self, Stdout, Write};
 use std::mem::ManuallyDrop;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once};
 
 use crossterm::cursor::{Hide, Show};
 use crossterm::style::{Print, ResetColor};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{execute, queue};
 use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
-use ratatui::layout::{Position, Rect};
-use signal_hook::SigId;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
-use signal_hook::low_level::{emulate_default_handler, unregister};
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::{Frame, TerminalOptions, Viewport};
 
 /// Whether the terminal is ours at this moment.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -30,6 +27,9 @@ const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 /// Asks for the colour of the background (xterm's OSC 11). A terminal that does not know the question says nothing.
 const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\";
+
+/// The most that is drawn. A terminal can have 65,535 columns and rows: 100 GB for a frame.
+const LARGEST: Size = Size { width: 1_000, height: 500 };
 
 /// The terminal in raw mode with the alternate screen, for as long as this lives.
 pub struct Screen {
@@ -47,13 +47,27 @@ impl Screen {
     pub fn take(with_mouse: bool) -> io::Result<Self> {
         PANIC_HOOK.call_once(give_back_on_panic);
         take_terminal(with_mouse).inspect_err(|_| give_back())?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
+        let terminal = terminal().inspect_err(|_| give_back())?;
         Ok(Self { terminal: ManuallyDrop::new(terminal), with_mouse })
     }
 
-    /// What to draw on.
-    pub fn terminal(&mut self) -> &mut Terminal<CrosstermBackend<Stdout>> {
-        &mut self.terminal
+    /// What is drawn on: the terminal, or its upper left part if it is very large.
+    ///
+    /// # Errors
+    /// If the terminal does not say its size.
+    pub fn size(&self) -> io::Result<Size> {
+        self.terminal.size().map(drawn_part)
+    }
+
+    /// Draws a frame, after the terminal's present size.
+    ///
+    /// # Errors
+    /// When the terminal does not take it.
+    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        if self.terminal.current_buffer_mut().area.as_size() != self.size()? {
+            self.forget()?;
+        }
+        self.terminal.draw(render).map(drop)
     }
 
     /// Asks the terminal for its background. The answer, if there is one, comes as input.
@@ -95,8 +109,8 @@ impl Screen {
     /// When the terminal does not take it.
     pub fn forget(&mut self) -> io::Result<()> {
         // `Terminal::clear` would ask the terminal for its cursor and wait for an answer that may never come.
-        let size = self.terminal.size()?;
-        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
+        let area = area(self.size()?);
+        self.terminal.resize(area)
     }
 }
 
@@ -104,6 +118,20 @@ impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+fn terminal() -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
+    let backend = CrosstermBackend::new(io::stdout());
+    let drawn = area(drawn_part(backend.size()?));
+    Terminal::with_options(backend, TerminalOptions { viewport: Viewport::Fixed(drawn) })
+}
+
+fn drawn_part(size: Size) -> Size {
+    Size { width: size.width.min(LARGEST.width), height: size.height.min(LARGEST.height) }
+}
+
+fn area(size: Size) -> Rect {
+    Rect::from((Position::ORIGIN, size))
 }
 
 fn take_terminal(with_mouse: bool) -> io::Result<()> {
@@ -130,69 +158,4 @@ fn give_back_on_panic() {
         give_back();
         report(info);
     }));
-}
-
-/// Which signals have arrived. The handlers live as long as this.
-pub struct Signals {
-    stop: Arc<AtomicBool>,
-    resumed: Arc<AtomicBool>,
-    resized: Arc<AtomicBool>,
-    quit: [(i32, Arc<AtomicBool>); 3],
-    handlers: Vec<SigId>,
-}
-
-impl Signals {
-    /// Catches the signals that end, stop, continue and resize a terminal program.
-    ///
-    /// # Errors
-    /// When the system refuses a handler.
-    pub fn catch() -> io::Result<Self> {
-        let flag = || Arc::new(AtomicBool::new(false));
-        let quit = [(SIGTERM, flag()), (SIGHUP, flag()), (SIGINT, flag())];
-        let mut signals = Self { stop: flag(), resumed: flag(), resized: flag(), quit, handlers: Vec::new() };
-        let others =
-            [(SIGTSTP, signals.stop.clone()), (SIGCONT, signals.resumed.clone()), (SIGWINCH, signals.resized.clone())];
-        for (signal, flag) in signals.quit.clone().into_iter().chain(others) {
-            signals.handlers.push(signal_hook::flag::register(signal, flag)?);
-        }
-        Ok(signals)
-    }
-
-    /// The signal that asked the viewer to end, if one did.
-    pub fn quit(&self) -> Option<i32> {
-        self.quit.iter().find(|(_, flag)| flag.load(Ordering::Relaxed)).map(|(signal, _)| *signal)
-    }
-
-    /// Whether the viewer was asked to stop for a while, since the last call.
-    pub fn take_stop(&self) -> bool {
-        self.stop.swap(false, Ordering::Relaxed)
-    }
-
-    /// Whether the viewer was continued after a stop, since the last call.
-    pub fn take_resumed(&self) -> bool {
-        self.resumed.swap(false, Ordering::Relaxed)
-    }
-
-    /// Whether the terminal has changed its size, since the last call.
-    pub fn take_resized(&self) -> bool {
-        self.resized.swap(false, Ordering::Relaxed)
-    }
-
-    /// Stops this process as Ctrl-Z does to any program, and returns when it is continued.
-    ///
-    /// # Errors
-    /// When the system refuses.
-    pub fn stop_self(&self) -> io::Result<()> {
-        emulate_default_handler(SIGTSTP)?;
-        self.take_resumed();
-        Ok(())
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        self.handlers.drain(..).for_each(|handler| {
-            unregister(handler);
-        });
-    }
 }

@@ -1,13 +1,12 @@
 //! A deep trace that a key has asked for: `gnntop trace`, run beside the screen.
 
 use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use gnntop_wire::SessionInfo;
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::app::{Action, View};
+use crate::platform::process::{in_own_group, interrupt};
 
 /// The `gnntop trace` that runs, if one does. Dropped, it withdraws its request and ends.
 #[derive(Debug, Default)]
@@ -46,9 +45,7 @@ impl Drop for TraceProcess {
     fn drop(&mut self) {
         let Some(child) = &mut self.0 else { return };
         if matches!(child.try_wait(), Ok(None)) {
-            // It has not been waited for, so its process id is still its own. Whatever fails: the program keeps
-            // running.
-            let _ = kill_process(Pid::from_child(child), Signal::INT);
+            interrupt(child);
             let _ = child.wait();
         }
     }
@@ -57,8 +54,7 @@ impl Drop for TraceProcess {
 fn start(pid: u32, after_slow: bool) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["trace", "--at", if after_slow { "slow" } else { "now" }, &pid.to_string()]);
-    // In its own group it keeps running while the viewer is stopped.
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0).spawn()
+    in_own_group(&mut command).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
 }
 
 /// Its first line, which names the file or says what went wrong.

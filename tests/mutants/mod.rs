@@ -27,6 +27,14 @@ const TOKENS: [&str; 16] = [
     "{\"ph\":\"X\"",
 ];
 
+/// Where trackers' files are.
+const HISTORIES: [&str; 4] = [
+    "tests/import/histories",
+    "tests/import/histories/wandb",
+    "tests/import/histories/tensorboard/torch",
+    "tests/import/histories/tensorboard/tensors",
+];
+
 /// What is done to a file.
 #[derive(Clone, Debug)]
 enum Damage {
@@ -69,10 +77,10 @@ impl Damage {
     }
 }
 
-/// One of the seeds in this folder, damaged up to eight times.
-fn mutant(folder: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(folder);
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+/// One of the seeds in these folders, damaged up to eight times.
+fn mutant(folders: &[&str]) -> impl Strategy<Value = Vec<u8>> + use<> {
+    let entries = |folder: &&str| fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap();
+    let paths = folders.iter().flat_map(entries).map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let files: Vec<Vec<u8>> = paths.map(|path| fs::read(path).unwrap()).collect();
     assert!(!files.is_empty());
     (prop::sample::select(files), prop::collection::vec(Damage::any(), 0..8)).prop_map(|(mut bytes, damages)| {
@@ -85,17 +93,22 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn tables_are_imported_or_refused(bytes in mutant("table")) {
+    fn tables_are_imported_or_refused(bytes in mutant(&["fuzz/seeds/table"])) {
         checks::table(&bytes);
     }
 
     #[test]
-    fn traces_are_imported_or_refused(bytes in mutant("trace")) {
+    fn traces_are_imported_or_refused(bytes in mutant(&["fuzz/seeds/trace"])) {
         checks::chrome_trace(&bytes);
     }
 
     #[test]
-    fn settings_are_parsed_or_the_mistake_is_reported(bytes in mutant("settings")) {
+    fn histories_are_imported_or_refused(bytes in mutant(&HISTORIES)) {
+        checks::history(&bytes);
+    }
+
+    #[test]
+    fn settings_are_parsed_or_the_mistake_is_reported(bytes in mutant(&["fuzz/seeds/settings"])) {
         checks::settings(&bytes);
     }
 }

@@ -1,6 +1,7 @@
 //! Pictures of the screen for tests: a stream goes into the store, keys are pressed, and the screen becomes text.
 #![allow(missing_docs, clippy::unwrap_used, dead_code, reason = "each test uses a part of it")]
 
+use std::path::Path;
 use std::time::Duration;
 
 use gnntop::app::keys::Key;
@@ -10,7 +11,7 @@ use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::findings;
-use gnntop_analysis::source::{SourceState, Status};
+use gnntop_analysis::source::{Recording, SourceState, Status};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
@@ -94,4 +95,18 @@ impl RandomNumbers {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % below.max(1)
     }
+}
+
+/// An app that has read a recording that ships, to its end.
+pub fn app_of_recording(name: &str) -> App {
+    let mut app = App::with_preferences(true, Preferences::default());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(name);
+    Recording::open(&path).unwrap().read_all(&mut app.run);
+    update(&mut app, Action::Tick { now: Duration::from_secs(10) });
+    let state = SourceState::Ended("end of the recording".to_owned());
+    let status = Status { title: name.to_owned(), state, ..Status::default() };
+    update(&mut app, Action::Polled { status, changed: true });
+    let judgement = findings::judge_run(&app.run);
+    update(&mut app, Action::FindingsUpdated(Box::new(judgement)));
+    app
 }

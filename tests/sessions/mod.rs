@@ -170,9 +170,10 @@ pub fn signal(child: &Child, name: &str) {
     signal_to(child.id(), name);
 }
 
-/// Sends a signal to a process.
+/// Sends a signal to a process, by a shell: not every system has the program `kill`.
 pub fn signal_to(pid: u32, name: &str) {
-    assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
+    let sent = Command::new("sh").args(["-c", "kill -s $0 $1", name, &pid.to_string()]).status().unwrap();
+    assert!(sent.success(), "{name} to {pid}");
 }
 
 /// Waits until `condition` holds. If it never does, the test fails where it waits, long after any busy machine would have got there.

@@ -6,7 +6,7 @@ use super::person::Person;
 fn saying_what_killed_a_training() {
     let mut person = Person::new();
     person.open("gnntop run -- ./train");
-    person.expect("step 60");
+    person.expect_step(60);
     person.press("q quit", "q");
     assert_eq!(person.wait_for_prompt(), 0);
     let said = person.screen();

@@ -6,7 +6,7 @@ use super::person::Person;
 fn finding_a_slow_loader() {
     let mut person = Person::new();
     person.open("LOADER_MS=40 gnntop run -- ./train");
-    person.expect("step 60");
+    person.expect_step(60);
     person.expect("data-bound");
     person.show_view("8 findings");
     person.expect("waiting for data");

@@ -6,7 +6,7 @@ use super::person::Person;
 fn keeping_the_last_seconds_leaving_coming_back_and_stopping() {
     let mut person = Person::new();
     person.open("gnntop run -- ./train");
-    person.expect("step 60");
+    person.expect_step(60);
     person.press("q quit", "q");
     // What to type next stands there.
     person.expect("to see it again:  gnntop attach ");

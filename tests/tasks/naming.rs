@@ -7,7 +7,7 @@ fn a_script_goes_by_its_name_in_every_command() {
     let mut person = Person::new();
     person.sessions.file("train.sh", b"exec ./train\n");
     person.open("gnntop run -- sh train.sh");
-    person.expect("step 60");
+    person.expect_step(60);
     person.press("q quit", "q");
     assert_eq!(person.wait_for_prompt(), 0);
     let said = person.read("gnntop list", &["live"]);
@@ -27,7 +27,7 @@ fn one_of_two_runs_of_the_same_name_is_stopped_by_its_pid() {
     let mut person = Person::new();
     for _ in 0..2 {
         person.open("gnntop run -- ./train");
-        person.expect("step 60");
+        person.expect_step(60);
         person.press("q quit", "q");
         assert_eq!(person.wait_for_prompt(), 0);
     }

@@ -90,6 +90,15 @@ impl Person {
         self.terminal.wait_for(text);
     }
 
+    /// Waits until the header shows this step or a later one: on a busy machine the screen does not show each.
+    pub fn expect_step(&self, step: u64) {
+        self.terminal.wait_until(&format!("step {step} or a later one"), |screen| {
+            let text = screen.contents();
+            let shown = text.split_once("│ step ").and_then(|(_, rest)| rest.split_whitespace().next());
+            shown.and_then(|shown| shown.replace(',', "").parse().ok()).is_some_and(|shown: u64| shown >= step)
+        });
+    }
+
     pub fn screen(&self) -> String {
         self.terminal.text()
     }

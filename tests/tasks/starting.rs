@@ -10,7 +10,7 @@ fn a_script_is_started_by_the_command_that_the_error_suggests() {
     assert_eq!(code, 2, "{said}");
     let command = said.lines().find_map(|line| line.split_once("program of your own: ")).map(|(_, command)| command);
     person.open(command.unwrap_or_else(|| panic!("no command in\n{said}")).trim());
-    person.expect("step 60");
+    person.expect_step(60);
     person.press("q quit", "q");
     assert_eq!(person.wait_for_prompt(), 0);
     person.read("gnntop stop", &["has ended"]);

@@ -7,7 +7,7 @@ fn starting_a_training_and_saying_what_bounds_it() {
     let mut person = Person::new();
     person.open("gnntop run -- ./train");
     // The second line says it in words.
-    person.expect("step 60");
+    person.expect_step(60);
     person.expect("backward-bound");
     person.press("q quit", "q");
     person.expect("gnntop stop ");
@@ -20,7 +20,7 @@ fn reading_the_percentiles_of_a_range_of_steps() {
     let mut person = Person::new();
     person.open("gnntop run -- ./train");
     person.show_view("2 steps");
-    person.expect("step 60");
+    person.expect_step(60);
     person.press("Space freeze", " ");
     person.press("←→ step", LEFT);
     person.press("v range", "v");
@@ -40,7 +40,7 @@ fn reading_the_percentiles_of_a_range_of_steps() {
 fn reading_what_a_step_costs_in_energy() {
     let mut person = Person::new();
     person.open("gnntop run -- ./train");
-    person.expect("step 60");
+    person.expect_step(60);
     person.show_view("6 energy");
     // What it is made of depends on the machine, and that is said.
     person.expect("a step");

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::goal::{Goal, GoalUnit};
+
 /// A fact about a session. Of several about the same ([`Fact::key`]), the newest counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
@@ -52,6 +54,15 @@ pub enum Fact {
     ComputeThreads(u64),
     /// Workers of each of its loaders; with none, the thread that asks for a batch makes it.
     LoaderWorkers(u64),
+    /// Times are means of this many steps in a row: what one of them took alone is not known.
+    MeanOfSteps(u64),
+    /// How far the run is meant to go.
+    Goal {
+        /// How far.
+        goal: Goal,
+        /// Who says so, for people: `--goal`, or the part of the program.
+        by: String,
+    },
     /// What gnntop notes for people.
     Note {
         /// What it is about.
@@ -60,6 +71,9 @@ pub enum Fact {
         text: String,
     },
 }
+
+/// What a goal in steps is in the stream.
+const GOAL_IN_STEPS: u8 = 12;
 
 /// What a fact is about, in the order in which facts are shown.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,18 +107,25 @@ impl Fact {
             Self::Mode(_) => "mode".to_owned(),
             Self::ComputeThreads(_) => "compute threads".to_owned(),
             Self::LoaderWorkers(_) => "loader workers".to_owned(),
+            Self::MeanOfSteps(_) => "steps with one mean time".to_owned(),
+            Self::Goal { .. } => "goal".to_owned(),
         };
-        FactKey { title, kind: self.fields().kind }
+        // One goal replaces the other, whatever it counts.
+        let kind = if matches!(self, Self::Goal { .. }) { GOAL_IN_STEPS } else { self.fields().kind };
+        FactKey { title, kind }
     }
 
     /// What it says, for people.
     pub fn text(&self) -> String {
         match self {
             Self::Framework(framework) => framework.to_string(),
-            Self::Resumed { steps: number } | Self::ComputeThreads(number) | Self::LoaderWorkers(number) => {
-                number.to_string()
-            }
+            Self::Resumed { steps: number }
+            | Self::ComputeThreads(number)
+            | Self::LoaderWorkers(number)
+            | Self::MeanOfSteps(number) => number.to_string(),
             Self::Mode(mode) => mode.as_str().to_owned(),
+            Self::Goal { goal, by } if by.is_empty() => goal.to_string(),
+            Self::Goal { goal, by } => format!("{goal} ({by})"),
             _ => self.fields().text.to_owned(),
         }
     }
@@ -123,6 +144,11 @@ impl Fact {
             Self::Mode(mode) => (8, "", "", *mode as u64),
             Self::ComputeThreads(threads) => (9, "", "", *threads),
             Self::LoaderWorkers(workers) => (10, "", "", *workers),
+            Self::MeanOfSteps(steps) => (11, "", "", *steps),
+            Self::Goal { goal: Goal { unit: GoalUnit::Steps, number }, by } => {
+                (GOAL_IN_STEPS, "", by.as_str(), *number)
+            }
+            Self::Goal { goal: Goal { unit: GoalUnit::Epochs, number }, by } => (13, "", by.as_str(), *number),
         };
         FactFields { kind, about, text, number }
     }
@@ -150,6 +176,9 @@ impl From<FactFields<String>> for Fact {
             8 => Self::Mode(if number == Mode::Inference as u64 { Mode::Inference } else { Mode::Training }),
             9 => Self::ComputeThreads(number),
             10 => Self::LoaderWorkers(number),
+            11 => Self::MeanOfSteps(number),
+            GOAL_IN_STEPS => Self::Goal { goal: Goal { unit: GoalUnit::Steps, number }, by: text },
+            13 => Self::Goal { goal: Goal { unit: GoalUnit::Epochs, number }, by: text },
             _ => Self::Other { key: about, text },
         }
     }
@@ -270,13 +299,14 @@ mod tests {
     fn program_fact_is_never_about_the_same_as_another_kind() {
         let of_kind = |kind, number| Fact::from(FactFields { kind, about: "a".into(), text: "b".into(), number });
         let own = |key: &FactKey| Fact::Other { key: key.title().to_owned(), text: "b".into() };
-        for kind in 1..=10 {
+        for kind in 1..=13 {
             let key = of_kind(kind, 1).key();
             assert!(key != own(&key).key() && key.title() == own(&key).key().title(), "{key:?}");
         }
-        let unknown = [0, 11, 255].map(|kind| of_kind(kind, 1));
+        let unknown = [0, 14, 255].map(|kind| of_kind(kind, 1));
         assert_eq!(unknown, [0; 3].map(|_| Fact::Other { key: "a".into(), text: "b".into() }));
         assert_eq!(of_kind(1, 3).text(), "a b", "a newer framework keeps its name");
+        assert_eq!((of_kind(12, 9).key(), of_kind(12, 9).text()), (of_kind(13, 1).key(), "9 steps (b)".to_owned()));
         assert_eq!(of_kind(1, 1).key(), of_kind(1, 2).key(), "a program has one framework");
     }
 }

@@ -213,6 +213,7 @@ mod event;
 mod fact;
 mod fields;
 mod frame;
+mod goal;
 mod ids;
 mod meta;
 mod name;
@@ -236,6 +237,7 @@ pub use event::{
 };
 pub use fact::{Fact, FactKey, Framework, FrameworkName, Mode};
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
+pub use goal::{Goal, GoalUnit};
 pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{
     FORMAT_MAJOR, FORMAT_MINOR, MAX_TEXT_LEN, put_anchor, put_compressed_definitions, put_definitions, put_end,

@@ -39,6 +39,8 @@ pub enum Reported {
     Denormals,
     /// Rows of a batch that is not a graph.
     Samples,
+    /// Positions of a batch of texts, with those that only fill it up: its sequences times the length of the longest.
+    Tokens,
     /// A mark: a validation ended, which may be a phase as well.
     Validation,
     /// A device's memory.
@@ -58,7 +60,7 @@ pub enum Reported {
 }
 
 /// What carries no number of its own, with its text. The place here is the number in the stream.
-const PLAIN: [(Reported, &str); 33] = [
+const PLAIN: [(Reported, &str); 34] = [
     (Reported::Wait, "wait"),
     (Reported::Reduce, "reduce"),
     (Reported::Barrier, "barrier"),
@@ -92,6 +94,7 @@ const PLAIN: [(Reported, &str); 33] = [
     (Reported::DeviceWaitTime, "waits for the device (ns)"),
     (Reported::Collate, "collate"),
     (Reported::TrainingData, "training data"),
+    (Reported::Tokens, "tokens"),
 ];
 
 /// Numbers in the stream of what carries a number of its own, and the beginnings of their texts.

@@ -4,7 +4,7 @@ mod text;
 mod unit;
 
 pub use text::{
-    bytes, change, count, counted, difference, duration, elapsed, elapsed_time, joined, percent, quantity,
-    shorten_pair, significant, timecode, utc,
+    bytes, change, count, counted, difference, duration, elapsed, elapsed_time, hundredths, joined, lasting, percent,
+    quantity, scaled, shorten_pair, significant, timecode, utc,
 };
 pub use unit::{FigureUnit, UnitError};

@@ -38,6 +38,34 @@ pub fn elapsed_time(time: Duration) -> String {
     elapsed(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// For how long something has lasted: whole seconds up to 99, else as a duration. It is rounded everywhere in the same way.
+pub fn lasting(ns: u64) -> String {
+    let seconds = ns.saturating_add(500_000_000) / 1_000_000_000;
+    if seconds < 100 { format!("{seconds} s") } else { duration(ns) }
+}
+
+/// A number with its unit, such as joules or watts, in a unit that can show it: `2.46 kJ`, `0.28 J`, `1.30 mJ`.
+pub fn scaled(value: f64, unit: &str) -> String {
+    const LEAST: [(f64, &str); 3] = [(0.01, ""), (1e-5, "m"), (0.0, "µ")];
+    let size = value.abs();
+    let (scale, prefix) = match LEAST.iter().position(|(least, _)| size >= *least) {
+        Some(at @ 1..) if size > 0.0 => (1000f64.powi(at as i32), LEAST[at].1),
+        _ => (1.0, ""),
+    };
+    let figure = quantity(value * scale);
+    let space = if figure.ends_with(|c: char| c.is_ascii_alphabetic()) { "" } else { " " };
+    format!("{figure}{space}{prefix}{unit}")
+}
+
+/// A number in hundredths, such as cores: `1.92`, `< 0.01`, or `0`.
+pub fn hundredths(value: f64) -> String {
+    match value {
+        _ if value == 0.0 => "0".to_owned(),
+        _ if value > 0.0 && value < 0.005 => "< 0.01".to_owned(),
+        _ => format!("{value:.2}"),
+    }
+}
+
 /// A position in a recording: `01:30`, `1:01:30`.
 pub fn timecode(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;
@@ -208,6 +236,14 @@ fn shorten_around(name: &str, at: usize, most: usize, sign: char) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_values_get_a_unit_that_can_show_them() {
+        let joules = |value| scaled(value, "J");
+        assert_eq!([2460.0, 0.28, 0.0013, 4e-6, 0.0].map(joules), ["2.46 kJ", "0.280 J", "1.30 mJ", "4 µJ", "0 J"]);
+        assert_eq!([1.924, 0.01, 0.001, 0.0].map(hundredths), ["1.92", "0.01", "< 0.01", "0"]);
+        assert_eq!([49_900_000_000, 8_650_000_000, 130_000_000_000].map(lasting), ["50 s", "9 s", "2m 10s"]);
+    }
 
     #[test]
     fn change_is_a_percentage_or_a_factor() {

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
-use super::text::{bytes, count, duration, percent, quantity};
+use super::text::{bytes, count, duration, percent, quantity, scaled};
 
 /// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,7 +60,8 @@ impl FigureUnit {
             Self::Carbon if value < 0.1 => format!("{} mg", quantity(value * 1e3)),
             Self::Carbon => format!("{} g", quantity(value)),
             Self::Frequency => format!("{}Hz", if value < 1000.0 { quantity(value) + " " } else { quantity(value) }),
-            Self::Cores | Self::Energy | Self::Power | Self::Temperature => {
+            Self::Energy | Self::Power => scaled(value, self.symbol()),
+            Self::Cores | Self::Temperature => {
                 format!("{} {}", quantity(value), self.symbol())
             }
         }

@@ -45,8 +45,7 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &StepEvidence<'_>) {
     if claims.len() < 2 {
         return;
     }
-    let rank = |at: usize| CAUSES_FIRST.iter().position(|kind| *kind == found[at].kind).unwrap_or(CAUSES_FIRST.len());
-    claims.sort_by_key(|(at, _)| rank(*at));
+    claims.sort_by_key(|(at, claim)| rank(found[*at].kind, claim));
     let mut ledger = Ledger::new(evidence);
     for (nth, (at, claim)) in claims.iter().enumerate() {
         let (left_ns, owners) = ledger.claim(claim, nth, evidence);
@@ -56,6 +55,16 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &StepEvidence<'_>) {
         let causes = causes.join(", ");
         keep_share(&mut found[*at], evidence.share(left_ns), &causes, matches!(claim, Claim::Phases(_)));
     }
+}
+
+/// Whose turn it is to claim.
+fn rank(kind: FindingKind, claim: &Claim) -> usize {
+    let kind = match (kind, claim) {
+        // Where the waits for a CPU were not measured, steps that are preempted are longer for all that is counted in them, too.
+        (FindingKind::Contention, Claim::Steps(_)) => FindingKind::AfterCheckpoint,
+        _ => kind,
+    };
+    CAUSES_FIRST.iter().position(|first| *first == kind).unwrap_or(CAUSES_FIRST.len())
 }
 
 /// Leaves a finding this share of the time if it has claimed more. A whole phase keeps its share, which is that of the
@@ -71,6 +80,10 @@ fn keep_share(finding: &mut Finding, left: f64, causes: &str, is_phase: bool) {
     }
     if finding.severity > Severity::Note {
         finding.severity = if is_repeated { Severity::Note } else { finding.severity.min(Severity::from_share(left)) };
+    }
+    if is_repeated {
+        // What helps against its causes helps against it.
+        finding.advice = vec![format!("see to {causes} first")];
     }
     finding.add_evidence(|facts| {
         let share = facts.share(Number::CountedElsewhere, told - left);
@@ -90,6 +103,8 @@ struct Ledger {
     slots: Vec<PhaseSlot>,
     /// For each row: which claims have taken time of it, a bit each.
     owners: Vec<u32>,
+    /// What is left (0 to 1) of every time after the claims on a share of every step.
+    left_of_all: f64,
 }
 
 impl Ledger {
@@ -98,7 +113,7 @@ impl Ledger {
         slots.sort_unstable();
         let left_ns =
             evidence.timed.iter().flat_map(|row| slots.iter().map(|slot| row.phase_ns(*slot) as f32)).collect();
-        Self { left_ns, slots, owners: vec![0; evidence.rows.len()] }
+        Self { left_ns, slots, owners: vec![0; evidence.rows.len()], left_of_all: 1.0 }
     }
 
     /// Takes what is left of a claim: how much that is, and which earlier claims have taken time of the same steps.
@@ -122,12 +137,12 @@ impl Ledger {
                     taken_ns += f64::from(*left) * share;
                     *left *= (1.0 - share) as f32;
                 }
+                self.left_of_all *= 1.0 - share;
                 owners = (0..rows).fold(0, |owners, row| owners | self.mark_claimed(row, nth));
             }
             Claim::Steps(costs) => {
                 for cost in costs {
-                    let usual_ns = evidence.expected_ns[cost.row];
-                    taken_ns += self.claim_step(cost, usual_ns, evidence.between_ns[cost.row]);
+                    taken_ns += self.claim_step(cost, evidence.between_ns[cost.row]);
                     owners |= self.mark_claimed(cost.row, nth);
                 }
             }
@@ -136,18 +151,18 @@ impl Ledger {
     }
 
     /// Time lost between steps comes from the gap, time lost inside from the phases, the largest first. If that is too
-    /// little, the other side gives the rest. A step's usual time is no part of what it takes beyond that.
-    fn claim_step(&mut self, cost: &StepCost, usual_ns: f64, between_ns: f64) -> f64 {
+    /// little, the other side gives the rest. What the step takes without it is no part of what it takes beyond that.
+    fn claim_step(&mut self, cost: &StepCost, between_ns: f64) -> f64 {
         let row = &mut self.left_ns[cost.row * self.slots.len()..(cost.row + 1) * self.slots.len()];
         let gap = row.len() - 1;
         let mut order: Vec<usize> = (0..gap).collect();
         order.sort_by(|a, b| row[*b].total_cmp(&row[*a]));
         order.insert(if cost.is_inside { gap } else { 0 }, gap);
-        let mut cost_ns = cost.ns.max(0.0);
-        if cost.is_excess && cost.is_inside {
+        let mut cost_ns = cost.ns.max(0.0) * self.left_of_all;
+        if let Some(without_ns) = cost.without_ns.filter(|_| cost.is_inside) {
             let phases_ns: f64 = row[..gap].iter().map(|left| f64::from(*left)).sum();
-            let inside_ns = phases_ns + (f64::from(row[gap]) - between_ns).max(0.0);
-            cost_ns = cost_ns.min((inside_ns - usual_ns).max(0.0));
+            let inside_ns = phases_ns + (f64::from(row[gap]) - self.left_of_all * between_ns).max(0.0);
+            cost_ns = cost_ns.min((inside_ns - self.left_of_all * without_ns).max(0.0));
         }
         let mut wanted = cost_ns;
         for place in order {

@@ -5,12 +5,12 @@ use gnntop_wire::phase::{
 };
 
 use super::bottleneck::Verdict;
-use super::finding::{Confidence, Finding, FindingKind, Severity};
+use super::finding::{Confidence, Finding, FindingKind, Findings, NotEnough, Severity};
 use super::number::Number;
 use crate::store::GAP;
 
 /// The finding; `None` if nothing bounds the run, or another finding says so. `settings` are what the program reports of its own.
-pub(super) fn finding(verdict: &Verdict, found: &[Finding], settings: Option<&str>) -> Option<Finding> {
+pub(super) fn finding(verdict: &Verdict, findings: &Findings, settings: Option<&str>) -> Option<Finding> {
     let (phase, share) = verdict.bound.as_ref().filter(|_| verdict.is_settled && verdict.bare_ns.is_none())?;
     let about = match phase.as_str() {
         DATA_WAIT | SAMPLE | GATHER | ASSEMBLE | TRANSFER => FindingKind::DataBound,
@@ -20,7 +20,7 @@ pub(super) fn finding(verdict: &Verdict, found: &[Finding], settings: Option<&st
         ALL_REDUCE | RECEIVE | SEND => FindingKind::CommunicationBound,
         _ => FindingKind::Bound,
     };
-    if found.iter().any(|finding| finding.kind == about) {
+    if findings.found.iter().any(|finding| finding.kind == about || finding.is_stall_in(phase, *share)) {
         return None;
     }
     let of = if verdict.is_on_device { " on the device" } else { "" };
@@ -33,10 +33,31 @@ pub(super) fn finding(verdict: &Verdict, found: &[Finding], settings: Option<&st
     });
     // It is where the time goes, and no mistake.
     let finding = Finding { severity: Severity::Note, ..finding };
+    if findings.found.iter().any(Finding::is_unmeasured_cause) {
+        return Some(
+            finding
+                .with_evidence("the process waits for a CPU meanwhile, and how much of this time is not measured")
+                .with_advice("see to the CPU contention first: it makes every phase longer than the program does"),
+        );
+    }
+    if waits_somewhere(findings, phase) {
+        return Some(
+            finding
+                .with_evidence("the process uses little CPU time meanwhile: it waits, and where is not recorded")
+                .with_advice("see where it waits: run it with gnntop run --stacks 20, or look at its stack (py-spy dump, gdb -p)"),
+        );
+    }
     Some(finding.with_advice(match phase.as_str() {
         OPTIMIZER => optimizer_advice(settings),
         _ => advice(phase),
     }))
+}
+
+/// Whether the phase waits for something that is not known.
+fn waits_somewhere(findings: &Findings, phase: &str) -> bool {
+    let is_it =
+        |one: &NotEnough| one.kind == FindingKind::IdlePhase && one.reason.starts_with(&format!("{phase} uses little"));
+    findings.not_enough.iter().any(is_it)
 }
 
 /// By the form that the optimizer has already.
@@ -62,6 +83,11 @@ fn advice(phase: &str) -> &'static str {
         ALL_REDUCE | RECEIVE | SEND => "see which rank the others wait for; communicate less often, or overlap it",
         VALIDATION => "validate less often, or on fewer batches",
         "checkpoint" => "write checkpoints less often, or from another thread",
+        "gc" => {
+            "collect garbage between epochs only (gc.disable(), gc.collect()), and leave out what stays (gc.freeze())"
+        }
+        "loss" => "see what it computes; values that are read in it (item(), print) wait for the device",
+        "rollout" | "environment" => "run several environments side by side, or make a step of one cheaper",
         "compile" => "see what is compiled again: shapes that change, or code that does",
         GAP => "name what the loop does there: put phases or spans around it",
         _ => "see what it does: spans inside it, or stacks with --stacks 20",

@@ -22,13 +22,6 @@ pub(super) struct StepCost {
     pub is_inside: bool,
     /// How much.
     pub ns: f64,
-    /// Whether it is what the step takes beyond its usual time, and so not part of that.
-    pub is_excess: bool,
-}
-
-impl StepCost {
-    /// What a step takes beyond its usual time.
-    pub(super) fn excess(row: usize, ns: f64) -> Self {
-        Self { row, is_inside: true, ns, is_excess: true }
-    }
+    /// The time inside that the step takes without it, if the cost is what it takes beyond that, and so no part of it.
+    pub without_ns: Option<f64>,
 }

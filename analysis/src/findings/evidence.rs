@@ -13,9 +13,10 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use gnntop_wire::phase::VALIDATION;
+use gnntop_wire::phase::{LOADING, VALIDATION};
 
 use super::batch_fit::{self, BatchFit};
+use super::claim::StepCost;
 use super::finding::Occurrence;
 use super::kinds::FoundKinds;
 use super::level_change::LevelChange;
@@ -43,6 +44,8 @@ const MAX_RUN_STEPS: usize = 1 << 14;
 const WARM: f64 = 1.2;
 /// ...this many times in a row.
 const WARM_IN_A_ROW: usize = 3;
+/// Slow first steps are not those of a warm-up if this part of it is time to get their batches.
+const MOSTLY_INPUT: f64 = 0.5;
 
 /// Steps of a session, each with the time that it should have taken.
 pub(super) struct StepEvidence<'a> {
@@ -99,7 +102,7 @@ impl<'a> StepEvidence<'a> {
         // In a session that is known only from its middle on, no step warms up.
         let (warm_up_len, is_warm_up) = match store.session().is_cut() {
             true => (0, false),
-            false => warm_up_len(&rows, &inside_ns, &by_work_ns),
+            false => warm_up_len(&rows, &inside_ns, &by_work_ns, &slow_input_ns(store, &timed)),
         };
         let warm_up: Vec<StepRow<'a>> = rows.drain(..warm_up_len).collect();
         let warm_up_ratio = (0..warm_up_len).map(|row| inside_ns[row] / by_work_ns[row]).fold(0.0, f64::max);
@@ -222,6 +225,18 @@ impl<'a> StepEvidence<'a> {
         self.inside_ns[row] - self.expected_ns[row]
     }
 
+    /// A part (0 to 1) of that as a cost.
+    pub(super) fn excess_cost(&self, row: usize, part: f64) -> StepCost {
+        let without_ns = Some(self.expected_ns[row]);
+        StepCost { row, is_inside: true, ns: part * self.excess_ns(row), without_ns }
+    }
+
+    /// What a row takes inside beyond this time, as a cost.
+    pub(super) fn cost_beyond(&self, row: usize, without_ns: f64) -> StepCost {
+        let ns = (self.inside_ns[row] - without_ns).max(0.0);
+        StepCost { row, is_inside: true, ns, without_ns: Some(without_ns) }
+    }
+
     /// How much longer a row, with the time before it, may be because the CPU was taken away more often than usual; 0
     /// if that is not recorded.
     pub(super) fn preempted_ns(&self, row: usize) -> f64 {
@@ -280,20 +295,30 @@ pub(super) fn on_device<'a>(store: &'a Store, rows: &mut Vec<StepRow<'a>>) -> Op
 
 /// Time inside a step: what its phases except validation cover, or its own timer if that is longer. That timer may run
 /// through validation if one step begins when the previous one ends.
-fn inside_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>) -> f64 {
+pub(super) fn inside_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>) -> f64 {
     let trained_ns = row.period_ns().saturating_sub(validation.map_or(0, |slot| row.phase_ns(slot)));
     row.work_ns().min(trained_ns).max(trained_ns.saturating_sub(row.gap_ns())) as f64
 }
 
 /// Time of a step's period that is neither inside it nor validation.
-fn between_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>, inside_ns: f64) -> f64 {
+pub(super) fn between_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>, inside_ns: f64) -> f64 {
     let validation_ns = validation.map_or(0, |slot| row.phase_ns(slot));
     (row.period_ns() as f64 - inside_ns - validation_ns as f64).max(0.0)
 }
 
+/// For each row: how much longer than usual it takes to get its batch.
+fn slow_input_ns(store: &Store, timed: &[StepRow<'_>]) -> Vec<f64> {
+    let slots: Vec<PhaseSlot> =
+        LOADING.into_iter().filter_map(|text| store.phase(text)).map(|phase| phase.slot).collect();
+    let input = |row: &StepRow<'_>| slots.iter().map(|slot| row.phase_ns(*slot) as f64).sum::<f64>();
+    let sampled = spread_indices(timed.len(), SAMPLED).into_iter().map(|row| input(&timed[row]));
+    let usual_ns = median(&mut sampled.collect::<Vec<f64>>()).unwrap_or(0.0);
+    timed.iter().map(|row| (input(row) - usual_ns).max(0.0)).collect()
+}
+
 /// Number of the first rows that still warm up: all before the first three in a row that take at most 1.2 times what is
-/// usual for their batch; and whether the warm-up ends.
-fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_work_ns: &[f64]) -> (usize, bool) {
+/// usual for their batch; and whether the warm-up ends. A model warms up: steps that are mostly slow for their data do not.
+fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_work_ns: &[f64], slow_input_ns: &[f64]) -> (usize, bool) {
     let Some(first) = rows.first() else { return (0, false) };
     let at_least = usize::try_from(WARM_UP_STEPS.saturating_sub(first.ordinal())).unwrap_or(0).min(rows.len());
     if at_least == 0 || rows.len() < 2 * ENOUGH_STEPS {
@@ -306,7 +331,12 @@ fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_work_ns: &[f64]) -> (
     let is_warm = |row: usize| ratio(row) <= WARM * usual;
     let warm = (0..most).find(|row| (*row..row + WARM_IN_A_ROW).all(is_warm));
     // Without an end it is not a warm-up.
-    (warm.unwrap_or(0).max(at_least), warm.is_some_and(|row| row > 0))
+    let len = warm.unwrap_or(0).max(at_least);
+    let excess_ns: f64 = (at_least..len).map(|row| inside_ns[row] - by_work_ns[row] * usual).sum();
+    if slow_input_ns[at_least..len].iter().sum::<f64>() > MOSTLY_INPUT * excess_ns {
+        return (at_least, false);
+    }
+    (len, warm.is_some_and(|row| row > 0))
 }
 
 /// What each row should have taken inside: what its batch or kind explains, at the level of its neighbours.

@@ -22,6 +22,11 @@ pub enum Severity {
     Major,
 }
 
+/// Phases whose marks a program may stall at.
+const STALLS: [&str; 2] = ["gc", "checkpoint"];
+/// Shares that differ by no more than this are of the same time.
+const SAME_TIME: f64 = 0.01;
+
 impl Severity {
     /// The severity of something that costs this share (0 to 1) of the wall time.
     pub(super) fn from_share(share: f64) -> Self {
@@ -96,6 +101,9 @@ pub struct Finding {
 /// A finding that keeps a smaller part of its own time only repeats others.
 pub(super) const REPEATS: f64 = 0.1;
 
+/// An hour, in nanoseconds.
+const HOUR_NS: f64 = 3_600e9;
+
 pub(super) const PLACES_LISTED: usize = 1024;
 
 impl Finding {
@@ -153,6 +161,29 @@ impl Finding {
         let all = self.fact(Number::OfTime)?;
         let is_repeated = self.severity == Severity::Note && self.share.is_some_and(|left| left < REPEATS * all);
         (is_repeated && self.fact(Number::CountedElsewhere).is_some()).then_some(all)
+    }
+
+    /// At what the program stalls: its summary begins with the events' name.
+    pub(super) fn stalls_at(&self) -> Option<&str> {
+        let is_stall = self.kind == FindingKind::Stall;
+        let (event, _) = self.summary.strip_prefix('"').filter(|_| is_stall)?.split_once('"')?;
+        Some(event)
+    }
+
+    /// Whether it stalls at events whose time is this phase's: one that trains nothing and takes the same share.
+    pub(super) fn is_stall_in(&self, phase: &str, share: f64) -> bool {
+        let takes_it = |own: f64| (own - share).abs() <= SAME_TIME;
+        self.kind == FindingKind::Stall && STALLS.contains(&phase) && self.share.is_some_and(takes_it)
+    }
+
+    /// Whether it takes the CPU away all the time by strong evidence, though nobody measured how much that costs.
+    pub(super) fn is_unmeasured_cause(&self) -> bool {
+        self.kind == FindingKind::Contention && self.share.is_none() && self.severity == Severity::Major
+    }
+
+    /// Whether memory ends within an hour.
+    fn ends_the_run_soon(&self) -> bool {
+        self.kind == FindingKind::MemoryGrowth && self.fact(Number::Left).is_some_and(|ns| ns < HOUR_NS)
     }
 
     /// Its number of this name, the first of several.
@@ -236,6 +267,8 @@ pub struct Findings {
     pub over: Vec<EndedFinding>,
     /// What could not be looked for.
     pub not_enough: Vec<NotEnough>,
+    /// Number of first steps that the shares leave out, as they may warm up.
+    pub without_first: u64,
 }
 
 impl Findings {
@@ -250,7 +283,12 @@ impl Findings {
 
     /// Sorts what was found, the most severe first.
     pub(super) fn sort(&mut self) {
-        let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
+        // What ends the run soon, or makes it worth nothing, costs all of it.
+        let is_lost = |finding: &Finding| finding.kind == FindingKind::Divergence;
+        let is_all =
+            |finding: &Finding| is_lost(finding) || finding.ends_the_run_soon() || finding.is_unmeasured_cause();
+        let cost = |finding: &Finding| if is_all(finding) { 1.0 } else { finding.share.unwrap_or(0.0) };
+        let weight = |finding: &Finding| (finding.severity, (cost(finding) * 1e6) as u64);
         let is_hang = |finding: &Finding| finding.kind == FindingKind::Hang;
         self.found.sort_by_key(|finding| (Reverse(is_hang(finding)), Reverse(weight(finding)), finding.kind));
     }

@@ -73,6 +73,9 @@ pub enum FindingKind {
     /// A GPU that runs slower than it could.
     #[strum(message = "GPU throttled")]
     GpuThrottled,
+    /// A CPU whose clock gets lower during the run.
+    #[strum(message = "CPU clock falls")]
+    CpuClock,
     /// Memory that keeps growing.
     #[strum(message = "memory grows")]
     MemoryGrowth,
@@ -88,6 +91,9 @@ pub enum FindingKind {
     /// Steps that get slower and slower.
     #[strum(message = "getting slower")]
     Drift,
+    /// The loss is no number, or has grown far beyond where it began.
+    #[strum(message = "loss diverges")]
+    Divergence,
     /// The run was ended and started again.
     #[strum(message = "restarts")]
     Restarts,

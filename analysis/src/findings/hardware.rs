@@ -55,6 +55,18 @@ pub(super) fn rate_per_s(store: &Store, metric: impl Into<Metric>, span: &Range<
     (ns > 0).then(|| increase * 1e9 / ns as f64)
 }
 
+/// Share of a time in which the main thread was ready to run and had no CPU, if that is measured.
+pub(super) fn waiting_share(store: &Store, span: &Range<u64>) -> Option<f64> {
+    rate_per_s(store, Quantity::MainThreadCpuWait, span).map(|ns| (ns / 1e9).min(1.0))
+}
+
+/// Whether steps that take longer by the share `slower` do so by `least` without the main thread's waits for a CPU, first and then: waits
+/// that are not measured may be why.
+pub(super) fn is_slower_without_waits(store: &Store, slower: f64, least: f64, spans: [Range<u64>; 2]) -> bool {
+    let [Some(first), Some(then)] = spans.map(|span| waiting_share(store, &span)) else { return false };
+    (1.0 + slower) * (1.0 - then) >= (1.0 + least) * (1.0 - first)
+}
+
 /// Share (0 to 1) of the machine's cores at work; `None` if their number is unknown.
 pub(super) fn machine_busy(store: &Store, span: &Range<u64>) -> Option<f64> {
     let cores = store.hardware().cores().len();

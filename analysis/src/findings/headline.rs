@@ -15,6 +15,15 @@ const KINDS_NAMED: usize = 4;
 const ABOUT_THE_SAME: f64 = 0.01;
 /// Kinds that make every phase longer.
 const LENGTHENS_ALL: [FindingKind; 2] = [FindingKind::Contention, FindingKind::Interpreter];
+/// Kinds that make ranks wait for each other, or send more than they need.
+const CAUSES_OF_WAITS: [FindingKind; 6] = [
+    FindingKind::Straggler,
+    FindingKind::StarvedRank,
+    FindingKind::UnevenWork,
+    FindingKind::Imbalance,
+    FindingKind::WorkNotConserved,
+    FindingKind::RepeatedReduce,
+];
 /// The larger part of the time.
 const MOSTLY: f64 = 0.5;
 /// Phases in which a run waits, or does what is no training: one that takes the largest part of the time is what is wrong.
@@ -67,17 +76,28 @@ pub(super) fn parts(verdict: &Verdict, found: &[Finding]) -> Vec<HeadlinePart> {
     let bound = verdict.bound.as_ref().map_or(0.0, |(_, share)| *share);
     // If the CPU or the interpreter is taken away most of the time, that leads: all phases are longer than the program makes them.
     let leads = |finding: &&Finding| {
-        LENGTHENS_ALL.contains(&finding.kind) && finding.share.is_some_and(|share| share > bound.min(MOSTLY))
+        let is_most = |share| share > bound.min(MOSTLY);
+        LENGTHENS_ALL.contains(&finding.kind) && (finding.is_unmeasured_cause() || finding.share.is_some_and(is_most))
     };
     let cause = kinds.iter().position(leads).map(|at| kinds.remove(at));
+    let of_waits = kinds.iter().position(|finding| causes_waits_for_ranks(verdict, finding)).map(|at| kinds.remove(at));
     let more = kinds.len().saturating_sub(KINDS_NAMED);
     kinds.truncate(KINDS_NAMED);
     let is_no_training = |(phase, _): &(String, f64)| NOT_TRAINING.contains(&phase.as_str());
     let bound_leads = verdict.bound.as_ref().map_or(verdict.bare_ns.is_some(), is_no_training);
     let is_wrong = |finding: &&Finding| !bound_leads && finding.severity == Severity::Major;
     let (wrong, others): (Vec<&Finding>, Vec<&Finding>) = kinds.iter().partition(|finding| is_wrong(finding));
-    let mut parts: Vec<HeadlinePart> = cause.into_iter().chain(wrong).map(HeadlinePart::finding).collect();
-    parts.extend(verdict.bound_words().map(HeadlinePart::note));
+    let first = cause.into_iter().chain(of_waits);
+    let mut parts: Vec<HeadlinePart> = first.chain(wrong).map(HeadlinePart::finding).collect();
+    // What bounds the run has a line in the list: its own, or that of a finding which is not named beside it.
+    let is_bound = |finding: &&Finding| match finding.kind {
+        FindingKind::Bound => true,
+        FindingKind::Stall => is_stall_of_bound(verdict, finding),
+        FindingKind::DataBound | FindingKind::Gap => !is_worth_naming(verdict, finding),
+        _ => false,
+    };
+    let listed = found.iter().filter(is_bound).count();
+    parts.extend(verdict.bound_words().map(|text| HeadlinePart { text, findings: listed }));
     parts.extend(others.into_iter().map(HeadlinePart::finding));
     parts.extend((more > 0).then(|| HeadlinePart { text: format!("and {more} more findings"), findings: more }));
     let is_named = |kind: FindingKind| kinds.iter().any(|finding| finding.kind == kind);
@@ -97,11 +117,24 @@ fn is_worth_naming(verdict: &Verdict, finding: &Finding) -> bool {
             _ => finding.severity > Severity::Note,
         },
         FindingKind::Gap => bound(GAP).is_none(),
+        FindingKind::Stall if is_stall_of_bound(verdict, finding) => false,
         FindingKind::PartialBatch | FindingKind::StepKinds => true,
         // Where the waits for a CPU were not measured, what it costs is unknown, not little.
         FindingKind::Contention => finding.severity > Severity::Note || finding.share.is_none(),
         _ => finding.severity > Severity::Note,
     }
+}
+
+/// Whether ranks wait for each other or for transfers most of the time, and it is why: what needs most of that phase, or more.
+fn causes_waits_for_ranks(verdict: &Verdict, finding: &Finding) -> bool {
+    let is_wait = |(phase, _): &&(String, f64)| [ALL_REDUCE, RECEIVE, SEND].contains(&phase.as_str());
+    let is_most = |(_, share): &(String, f64)| finding.share.is_some_and(|of_cause| of_cause >= MOSTLY * share);
+    CAUSES_OF_WAITS.contains(&finding.kind) && verdict.bound.as_ref().filter(is_wait).is_some_and(is_most)
+}
+
+/// Whether it is the phase that bounds the run by another name.
+fn is_stall_of_bound(verdict: &Verdict, finding: &Finding) -> bool {
+    verdict.bound.as_ref().is_some_and(|(phase, share)| finding.is_stall_in(phase, *share))
 }
 
 /// A finding in the line: which one or how many, and the share of the time that it costs, or how much it is.
@@ -110,7 +143,8 @@ fn named(finding: &Finding) -> String {
     let rank = finding.fact(Number::Rank);
     match (finding.kind, rank) {
         (FindingKind::Spike, _) => counted(finding.count, "spike", "spikes") + &share,
-        (FindingKind::Contention, _) if finding.share.is_some() => {
+        // A wait that is measured passes whatever runs; by preemptions it is only some steps'.
+        (FindingKind::Contention, _) if finding.share.is_some() && finding.fact(Number::OfTime).is_some() => {
             format!("{}{}, in all phases)", finding.kind.title(), share.trim_end_matches(')'))
         }
         (FindingKind::PartialBatch, _) => counted(finding.count, "partial batch", "partial batches"),
@@ -120,16 +154,16 @@ fn named(finding: &Finding) -> String {
         (FindingKind::StarvedRank, Some(rank)) => format!("rank {rank} starves{share}"),
         (FindingKind::Stall, _) => stalled(finding) + &share,
         (FindingKind::IdlePhase, _) => waiting(finding) + &share,
+        // Of one that has grown, what it became is known.
+        (FindingKind::Divergence, _) if finding.fact(Number::To).is_none() => "loss is no number".to_owned(),
         (FindingKind::MemoryGrowth, _) => format!("memory grows{}", growth(finding)),
         (FindingKind::GpuThrottled, _) => format!("{}{}", finding.kind.title(), throttled(finding)),
         (kind, _) => kind.title().to_owned() + &share,
     }
 }
 
-/// At what: its summary begins with the events' name.
 fn stalled(finding: &Finding) -> String {
-    let event = finding.summary.strip_prefix('"').and_then(|text| text.split_once('"'));
-    event.map_or_else(|| finding.kind.title().to_owned(), |(event, _)| format!("stalls at {event}"))
+    finding.stalls_at().map_or_else(|| finding.kind.title().to_owned(), |event| format!("stalls at {event}"))
 }
 
 /// In which phase it waits.
@@ -188,6 +222,19 @@ mod tests {
         assert_eq!(texts(&parts(&verdict("forward"), &[unmeasured]))[..2], ["forward-bound (50 %)", "CPU contention"]);
         let wait = parts(&verdict(DATA_WAIT), &found);
         assert_eq!(texts(&wait)[..2], ["data-bound (50 %)", "memory grows 2.00 MiB a step"]);
+    }
+
+    #[test]
+    fn cause_of_waits_for_ranks_comes_before_them() {
+        let (reduces, waits) = (FindingKind::RepeatedReduce, FindingKind::CommunicationBound);
+        let lines = |share| {
+            let found = [finding(waits, Some(0.45), |_| ()), finding(reduces, Some(share), |_| ())];
+            let verdict = Verdict { data_wait_share: None, gap_share: None, ..verdict(ALL_REDUCE) };
+            parts(&verdict, &found)
+        };
+        let cause = ["all-reduce in each micro-batch (40 %)", "all-reduce-bound (50 %)", "communication-bound (45 %)"];
+        assert_eq!(texts(&lines(0.4))[..3], cause);
+        assert_eq!(texts(&lines(0.1))[0], "all-reduce-bound (50 %)", "it is the least of it");
     }
 
     #[test]

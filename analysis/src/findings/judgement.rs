@@ -10,6 +10,7 @@ use super::finding::{FindingKind, Findings};
 use super::headline::{self, HeadlinePart};
 use super::ranks::rank_findings;
 use super::{bound, checks, stacks};
+use crate::figures::duration;
 use crate::ranks::Run;
 use crate::store::Store;
 
@@ -25,6 +26,8 @@ pub struct Judgement {
     pub findings: Findings,
     /// The ordinals of the steps looked at.
     pub ordinals: Range<u64>,
+    /// For how long the program went on after the last of them, in nanoseconds, if it has ended by itself and that was long.
+    pub after_last_ns: Option<u64>,
 }
 
 impl Judgement {
@@ -36,9 +39,10 @@ impl Judgement {
         let end = rows().next_back().map_or(0, |row| row.ordinal() + 1);
         let verdict = Verdict::from_evidence(&evidence);
         let mut findings = stacks::locate(checks::findings(&evidence), store);
-        findings.found.extend(bound::finding(&verdict, &findings.found, store.session().settings()));
+        findings.found.extend(bound::finding(&verdict, &findings, store.session().settings()));
         findings.sort();
-        Self { verdict, findings, ordinals: first..end }
+        let after_last_ns = store.after_last_step_ns().filter(|_| end == store.steps().total());
+        Self { verdict, findings, ordinals: first..end, after_last_ns }
     }
 
     /// The same, with the findings over the ranks of the run.
@@ -63,10 +67,15 @@ impl Judgement {
         if let Some(hang) = self.findings.found.iter().find(|finding| finding.kind == FindingKind::Hang) {
             return vec![HeadlinePart { text: hang.summary.clone(), findings: 1 }];
         }
-        if !self.verdict.is_settled {
-            return self.verdict.unsettled().into_iter().map(HeadlinePart::note).collect();
-        }
-        headline::parts(&self.verdict, &self.findings.found)
+        let mut parts = match self.verdict.is_settled {
+            true => headline::parts(&self.verdict, &self.findings.found),
+            false => self.verdict.unsettled().into_iter().map(HeadlinePart::note).collect(),
+        };
+        // No finding, as a program may do anything after its training, and yet a part of the run that the shares leave out.
+        let after = self.after_last_ns.map(|ns| HeadlinePart::note(format!("after the last step: {}", duration(ns))));
+        let at = parts.len().min(1);
+        parts.splice(at..at, after);
+        parts
     }
 }
 

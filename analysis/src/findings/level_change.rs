@@ -9,6 +9,9 @@
 
 use std::ops::Range;
 
+use gnntop_wire::Quantity;
+
+use super::hardware;
 use super::robust::{LinearFit, median, sigma};
 use super::run_stretches::{RunStep, RunStretches};
 use crate::store::{PhaseSlot, StepRow, Store};
@@ -17,6 +20,14 @@ use crate::store::{PhaseSlot, StepRow, Store};
 const SIDE: usize = 8;
 /// Time that each side must last: other programs come and go in less.
 const LEAST_NS: u64 = 30_000_000_000;
+/// The same where no other program uses this much of a core...
+const LEAST_ALONE_NS: u64 = 4_000_000_000;
+const OTHERS: f64 = 0.1;
+/// ...and the least that the later side is then larger by: clocks change as well.
+const SLOWER_SOON: f64 = 0.25;
+/// Beside other programs it is twice as long, without the measured waits for a CPU: who shares a core's units and caches gets half of
+/// them.
+const SLOWER_BESIDE_OTHERS: f64 = 1.0;
 /// The median of the later side must be larger by this much...
 const SLOWER: f64 = 0.1;
 /// ...and by this many standard errors.
@@ -55,26 +66,35 @@ impl<'a> LevelChange<'a> {
     pub(super) fn find(store: &'a Store, ordinals: Range<u64>, validation: Option<PhaseSlot>) -> Option<Self> {
         let end_ns = |row: Option<StepRow<'_>>| row.map_or(0, |row| row.end_ns());
         let (first, last) = (store.steps().known_row(ordinals.start), store.steps().last());
-        if end_ns(last).saturating_sub(end_ns(first)) < 2 * LEAST_NS {
+        let span = end_ns(first)..end_ns(last);
+        if span.end.saturating_sub(span.start) < 2 * LEAST_ALONE_NS {
             return None;
         }
         let stretches = RunStretches::new(store, ordinals, validation);
         let levels: Vec<f64> = stretches.all.iter().map(|known| level(known)).collect();
-        lasting(&levels).and_then(|sides| Self::from_sides(&stretches, &sides))
+        lasting(&levels).and_then(|sides| Self::from_sides(store, &stretches, &sides, is_alone(store, &span)))
     }
 
     /// Where the second of two sides begins, if both last and their means differ, too.
-    fn from_sides(stretches: &RunStretches<'a>, sides: &LevelSides) -> Option<Self> {
+    fn from_sides(store: &Store, stretches: &RunStretches<'a>, sides: &LevelSides, is_alone: bool) -> Option<Self> {
         let flat = |range: Range<usize>| stretches.all[range].iter().flatten().copied().collect::<Vec<RunStep<'a>>>();
         let (before, since) = (sides.from..sides.at, sides.at..stretches.all.len());
         let means = mean_ns(&stretches.all[before.clone()]).zip(mean_ns(&stretches.all[since.clone()]));
         let (before, since) = (flat(before), flat(since));
-        if span_ns(before.iter()) < LEAST_NS || span_ns(since.iter()) < LEAST_NS {
+        let shorter_ns = span_ns(before.iter()).min(span_ns(since.iter()));
+        let is_clear_soon = || match is_alone {
+            true => sides.slower >= SLOWER_SOON,
+            false => is_slower_beside_others(store, &before, &since, sides.slower),
+        };
+        if shorter_ns < LEAST_ALONE_NS || shorter_ns < LEAST_NS && !is_clear_soon() {
             return None;
         }
-        let median_ratio = period_ns(&since)? / period_ns(&before)?;
+        let (usual_before, usual_since) = (period_ns(&before)?, period_ns(&since)?);
         let (mean_before, mean_since) = means?;
-        if mean_since / mean_before < median_ratio * (1.0 - MEAN_SHARE * sides.slower / (1.0 + sides.slower)) {
+        let least_ratio = usual_since / usual_before * (1.0 - MEAN_SHARE * sides.slower / (1.0 + sides.slower));
+        // Where a few steps take most of the time, all others may get slower and the mean hardly grow in proportion.
+        let grows_as_much = mean_since - mean_before >= MEAN_SHARE * (usual_since - usual_before);
+        if mean_since / mean_before < least_ratio && !grows_as_much {
             return None;
         }
         let around = flat(sides.at - 1..sides.at + 1);
@@ -132,6 +152,21 @@ struct LevelSides {
     slower: f64,
     /// The level between them.
     middle: f64,
+}
+
+/// Whether it is known that no other program uses the machine much.
+fn is_alone(store: &Store, span: &Range<u64>) -> bool {
+    let rate = |quantity: Quantity| hardware::rate_per_s(store, quantity, span);
+    let others = rate(Quantity::MachineCpuBusy).zip(rate(Quantity::ProcessCpuTime)).map(|(all, own)| all - own);
+    let stolen = rate(Quantity::MachineCpuSteal).unwrap_or(0.0);
+    others.is_some_and(|others| others.max(0.0) + stolen < OTHERS * 1e9)
+}
+
+/// Whether other programs cannot be why steps take longer by this share, by how long the thread waited for a CPU before and since.
+fn is_slower_beside_others(store: &Store, before: &[RunStep<'_>], since: &[RunStep<'_>], slower: f64) -> bool {
+    let span = |side: &[RunStep<'_>]| Some(side.first()?.row.period_start_ns()..side.last()?.row.end_ns());
+    let (Some(before), Some(since)) = (span(before), span(since)) else { return false };
+    hardware::is_slower_without_waits(store, slower, SLOWER_BESIDE_OTHERS, [before, since])
 }
 
 /// From the first of some steps to the last.

@@ -23,6 +23,8 @@ pub enum Number {
     OfSteps,
     /// The step at which it begins, by the program's count.
     SinceStep,
+    /// The last step at which all was well, by the program's count.
+    LastGoodStep,
     /// Share of the steps in which it is so.
     OftenSlow,
     /// How often it was seen.
@@ -61,6 +63,8 @@ pub enum Number {
     MostRatio,
     /// The longest.
     Longest,
+    /// Its period, with validation and the time before the step.
+    LongestPeriod,
     /// How far others vary, in standard deviations.
     Noise,
     /// What it was before, or is for the small ones.
@@ -93,6 +97,8 @@ pub enum Number {
     SlowestTenth,
     /// Share of the waiting that is for the first batches of epochs.
     FirstBatches,
+    /// Share of the waiting that is in the first epoch.
+    FirstEpoch,
     /// Share of a queue's readings in which it is empty.
     QueueEmpty,
     /// Share of the machine's cores in use.

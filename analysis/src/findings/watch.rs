@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::finding::{Confidence, EndedFinding, Finding, Findings, Severity};
+use super::finding::{Confidence, EndedFinding, Finding, FindingKind, Findings, Severity};
 use super::judgement::{Judgement, judge_run};
 use crate::ranks::Run;
 
@@ -82,7 +82,11 @@ impl FindingHistory {
     pub(super) fn follow(&mut self, findings: &mut Findings, newest_step: u64) {
         let is_there = |over: &EndedFinding| findings.found.iter().any(|finding| finding.kind == over.finding.kind);
         self.over.retain(|over| !is_there(over));
-        for was in self.certain.drain(..).filter(|was| !is_there(was)) {
+        // A hang is over with the next step: where none came, the program has ended instead.
+        let is_over = |was: &EndedFinding| {
+            !is_there(was) && (was.finding.kind != FindingKind::Hang || was.last_step != newest_step)
+        };
+        for was in self.certain.drain(..).filter(is_over) {
             if !self.over.iter().any(|over| over.finding.kind == was.finding.kind) {
                 self.over.insert(0, was);
             }
@@ -113,7 +117,6 @@ fn without_places(finding: &Finding) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::FindingKind;
     use gnntop_fixtures::{MS, TrainingRun, each_item};
 
     #[test]
@@ -133,6 +136,20 @@ mod tests {
         assert_eq!((over.finding.kind, over.last_step), (FindingKind::Spike, 100));
         assert!(over.finding.summary.starts_with("step 40 took"), "{}", over.finding.summary);
         assert_eq!(watch.check_now(&run).findings.over, [], "after a jump there is no past");
+    }
+
+    #[test]
+    fn hang_after_which_no_step_came_is_not_over() {
+        let hang =
+            || Finding::for_run(FindingKind::Hang, Confidence::High, Some(1.0), |_| "no step for 7 s".to_owned());
+        let over_at = |step| {
+            let mut history = FindingHistory::default();
+            history.follow(&mut Findings { found: vec![hang()], ..Findings::default() }, 200);
+            let mut later = Findings::default();
+            history.follow(&mut later, step);
+            later.over.len()
+        };
+        assert_eq!((over_at(200), over_at(201)), (0, 1), "it ended, or went on");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use gnntop_wire::{NameId, Open, Quantity, StepId, WaitingCall};
 
 use super::hang::RankActivity;
 use super::watchdog::{FLOOR_NS, KNOWN_STEPS, LONGEST_TIMES, USUAL_STEPS, idle_ns, open, outside_ns, rank_activity};
-use crate::figures::duration;
+use crate::figures::lasting;
 use crate::store::{Distribution, GAP, SessionState, Stack, Store};
 
 /// What was cut off by the end of the program ended this shortly before it.
@@ -165,7 +165,7 @@ fn system_call(store: &Store, stack: &Stack) -> Option<String> {
 impl LoneHang {
     /// A sentence: for how long there was no step, and where the program is: `no step for 12 s, in wait (train.py:6)`.
     pub fn sentence(&self) -> String {
-        let time = whole_seconds(self.for_ns);
+        let time = lasting(self.for_ns);
         let when = if self.is_over { format!("no step in its last {time}") } else { format!("no step for {time}") };
         let place = self.place.as_deref().map(|place| place.split_once(", under ").map_or(place, |(place, _)| place));
         match (self.describe(), place) {
@@ -187,12 +187,6 @@ impl LoneHang {
             _ => None,
         }
     }
-}
-
-/// Whole seconds up to 99, else minutes.
-fn whole_seconds(ns: u64) -> String {
-    let seconds = ns / 1_000_000_000;
-    if seconds < 100 { format!("{seconds} s") } else { duration(ns) }
 }
 
 #[cfg(test)]

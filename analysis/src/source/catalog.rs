@@ -136,10 +136,16 @@ fn session_entry(session: &ListedSession, now: SystemTime) -> CatalogEntry {
         size_bytes: session.size_bytes,
         age: session.last_active.and_then(|at| now.duration_since(at).ok()),
         started: now.duration_since(UNIX_EPOCH + Duration::from_nanos(session.info.start.wall_ns)).ok(),
-        folder: fs::read_link(format!("/proc/{}/cwd", session.info.pid)).ok().filter(|_| session.alive),
+        folder: folder(session),
         latest: if session.alive { Latest::read(session) } else { None },
         path: session.dir.clone(),
     }
+}
+
+/// The folder that a living program works in. Where the session is a copy, its process id is another machine's.
+fn folder(session: &ListedSession) -> Option<PathBuf> {
+    let is_here = session.alive && session.copy.is_none();
+    is_here.then(|| fs::read_link(format!("/proc/{}/cwd", session.info.pid)).ok()).flatten()
 }
 
 fn recordings(dir: &Path, now: SystemTime) -> Vec<CatalogEntry> {

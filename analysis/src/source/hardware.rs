@@ -15,6 +15,7 @@ use gnntop_wire::{
 
 use super::polling::{Progress, Source, SourceState, Status};
 use super::process::Process;
+use super::program_name::is_shell;
 use super::tally::Tally;
 use crate::stream::Sink;
 
@@ -50,7 +51,7 @@ fn hint(command: &str, launcher: Launcher) -> String {
     }
     let how = match is_python {
         true => "start it with `gnntop run -- python ...` to see them",
-        false if ["sh", "bash", "dash", "zsh", "ksh"].contains(&shell) => "nor does a program that it has started",
+        false if is_shell(shell) => "nor does a program that it has started",
         false => {
             "a Python program does under `gnntop run`, another if it links gnntop-probe (Rust) or gnntop.h (C, C++)"
         }

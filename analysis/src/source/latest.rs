@@ -31,7 +31,12 @@ impl Latest {
     /// Reads it; `None` if there is no step in the end of the newest segment.
     pub fn read(session: &ListedSession) -> Option<Self> {
         let tail = SessionDir::open(&session.dir).ok()?.tail(TAIL_LEN).ok()?;
-        Some(NewestStep::from_steps(&steps_in(&tail))?.at(now_ns(&session.info)))
+        let clock = session.copy.as_ref().and_then(|copy| copy.clock);
+        let now_ns = clock.map_or_else(
+            || now_ns(&session.info),
+            |clock| monotonic_ns().saturating_add_signed(clock.offset_ns.saturating_neg()),
+        );
+        Some(NewestStep::from_steps(&steps_in(&tail))?.at(now_ns))
     }
 }
 

@@ -41,6 +41,12 @@ impl ProgramSession {
 
     /// The session; of several, that of the program's own process, or else the oldest.
     pub fn find(&mut self) -> Option<ListedSession> {
+        let pid = self.pid;
+        self.find_all().into_iter().min_by_key(|session| (session.info.pid != pid, session.info.start.wall_ns))
+    }
+
+    /// All sessions of the program and of what it has started, in no order.
+    pub fn find_all(&mut self) -> Vec<ListedSession> {
         self.pids.extend((self.started)());
         // The clocks are read one after another; a second of tolerance is harmless.
         let since = self.since.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
@@ -49,10 +55,9 @@ impl ProgramSession {
             let own = self.pids.contains(&pid) || session.alive && descends(pid, self.pid);
             own && u128::from(session.info.start.wall_ns) >= since.as_nanos()
         };
-        let changed_since = UNIX_EPOCH.checked_add(since.saturating_sub(Duration::from_secs(1)))?;
-        let sessions = discover::list_since(&self.sessions_dir, changed_since).ok()?.sessions;
-        let meant = sessions.into_iter().filter(is_meant);
-        meant.min_by_key(|session| (session.info.pid != self.pid, session.info.start.wall_ns))
+        let changed_since = UNIX_EPOCH + since.saturating_sub(Duration::from_secs(1));
+        let sessions = discover::list_since(&self.sessions_dir, changed_since).map(|listing| listing.sessions);
+        sessions.unwrap_or_default().into_iter().filter(is_meant).collect()
     }
 }
 

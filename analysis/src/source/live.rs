@@ -5,16 +5,16 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gnntop_sessions::{SessionDir, Stopped};
-use gnntop_wire::StreamReader;
+use gnntop_sessions::{CopyState, Publisher, SessionDir, Stopped};
+use gnntop_wire::{Definition, Fact, Item, StreamReader};
 
 use super::holes::Holes;
 use super::polling::{Progress, Source, Status};
-use super::process::still_runs;
+use super::process::{Afterlife, afterlife};
 use super::session_past::SessionPast;
 use super::tally::Tally;
 use crate::figures;
@@ -25,6 +25,10 @@ const CHUNK_LEN: usize = 64 * 1024;
 
 /// Most attempts to read a past that a session replaces quickly.
 const PAST_ATTEMPTS: usize = 8;
+
+/// Ends of a session whose process has not ended, which may still do so.
+const RUNS_ANOTHER: &str = "ended: its process runs another program now";
+const RUNS_ON: &str = "ended, though its process still runs";
 
 /// A session being followed.
 pub struct Live {
@@ -38,6 +42,8 @@ pub struct Live {
     dead: bool,
     /// Since when the publisher cannot write, if it reports that.
     stopped: Option<Stopped>,
+    /// What else is known of the program, where the session is a copy.
+    copy: Option<CopyState>,
     ended: Option<String>,
     /// The segment read before the open one; those in between are lost.
     last_closed: Option<u64>,
@@ -83,6 +89,7 @@ impl Live {
             later: VecDeque::new(),
             dead: false,
             stopped: None,
+            copy: None,
             ended: None,
             last_closed: None,
             closed: None,
@@ -101,6 +108,7 @@ impl Live {
 
     fn advance(&mut self, sink: &mut dyn Sink) -> io::Result<LiveAdvance> {
         if !std::mem::replace(&mut self.has_read_past, true) {
+            self.tally.clock = SessionDir::open(&self.dir)?.publisher().copy.and_then(|copy| copy.clock);
             self.read_past(sink)?;
         }
         if self.read_chunk(sink)? {
@@ -115,6 +123,9 @@ impl Live {
         }
         if self.dead || self.tally.end.is_some() {
             self.close(sink);
+            if let Some(stopped) = self.stopped.as_ref().filter(|_| self.tally.end.is_none()) {
+                sink.apply(Item::Definitions(vec![never_written(stopped)]));
+            }
             if self.dead {
                 // Before this session's first segment, it would be attributed to the previous session.
                 sink.set_publisher_alive(false);
@@ -128,8 +139,12 @@ impl Live {
         }
         self.next_check = now + self.check_every;
         let session = SessionDir::open(&self.dir)?;
-        let publisher = session.publisher();
-        (self.dead, self.stopped) = (!publisher.alive, publisher.stopped);
+        let Publisher { alive, stopped, copy } = session.publisher();
+        (self.dead, self.stopped) = (!alive, stopped);
+        if copy.is_some() {
+            self.open_again(&session)?;
+        }
+        self.copy = copy;
         sink.set_publisher_alive(!self.dead);
         // If the next one was dropped before it could be opened, none is open.
         let after = self.open.as_ref().map(|open| open.number).or(self.last_closed);
@@ -160,6 +175,21 @@ impl Live {
         Ok(())
     }
 
+    /// Opens the segment again: on a file system that several machines see, that shows what another one has written.
+    fn open_again(&mut self, session: &SessionDir) -> io::Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        match session.segment(open.number) {
+            Ok(mut file) => {
+                file.seek(SeekFrom::Start(open.file.stream_position()?))?;
+                open.file = file;
+                Ok(())
+            }
+            // Dropped; what is open stays readable.
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Continues to read the open segment; `false` at its current end.
     fn read_chunk(&mut self, sink: &mut dyn Sink) -> io::Result<bool> {
         let Some(open) = &mut self.open else { return Ok(false) };
@@ -185,13 +215,22 @@ impl Live {
         let Some(file) = &mut self.closed else { return false };
         let len = read(file, &mut self.chunk).unwrap_or(0);
         if len == 0 {
-            return false;
+            return self.update_end();
         }
         let mut reader = StreamReader::new();
         reader.fill(&self.chunk[..len]);
         self.tally.forward(&mut reader, sink);
         self.ended = Some(self.end_reason());
         true
+    }
+
+    /// Whether a process that ran on when the session ended does something else now.
+    fn update_end(&mut self) -> bool {
+        let ran_on = self.ended.as_deref().is_some_and(|how| [RUNS_ANOTHER, RUNS_ON].contains(&how));
+        let now = ran_on.then(|| self.end_reason());
+        let has_changed = now.is_some() && now != self.ended;
+        self.ended = now.or_else(|| self.ended.take());
+        has_changed
     }
 
     fn open_segment(&mut self, number: u64, sink: &mut dyn Sink) -> io::Result<()> {
@@ -215,6 +254,18 @@ impl Live {
         self.open = Some(OpenSegment { number, file, reader: StreamReader::new(), holes: Holes::default() });
     }
 
+    /// What people must know about the program: that it cannot write, or that nothing is heard of it.
+    fn messages(&self) -> Vec<String> {
+        let copy = self.copy.as_ref().filter(|copy| copy.silent.is_some() || copy.trouble.is_some());
+        let silence = copy.filter(|_| self.ended.is_none()).map(|copy| not_heard_of(copy, &self.host()));
+        self.stopped.iter().map(published_until).chain(silence).collect()
+    }
+
+    fn host(&self) -> String {
+        let host = self.tally.session.as_ref().map(|session| session.host.clone());
+        host.filter(|host| !host.is_empty()).unwrap_or_else(|| "its machine".to_owned())
+    }
+
     fn end_reason(&self) -> String {
         if let Some(cause) = &self.tally.death_cause {
             return match cause.as_str() {
@@ -226,21 +277,39 @@ impl Live {
             None if let Some(stopped) = &self.stopped => format!("ended; {}", published_until(stopped)),
             Some(reason) if reason.is_empty() => "ended".to_owned(),
             Some(reason) => format!("ended: {reason}"),
+            None if self.copy.is_some() => format!("nothing was heard from {} for too long", self.host()),
             None if self.tally.blocks == 0 => "ended before it published anything".to_owned(),
-            None if self.tally.session.as_ref().is_some_and(still_runs) => {
-                "ended: its process runs another program now".to_owned()
-            }
-            None => "ended unexpectedly: killed?".to_owned(),
+            None => match self.tally.session.as_ref().map(afterlife) {
+                Some(Afterlife::Other) => RUNS_ANOTHER.to_owned(),
+                Some(Afterlife::Same) => RUNS_ON.to_owned(),
+                _ => "ended unexpectedly: killed?".to_owned(),
+            },
         }
     }
 }
 
+/// Message about a copy that does not grow.
+fn not_heard_of(copy: &CopyState, host: &str) -> String {
+    let silent = copy.silent.map(|time| format!("nothing heard from {host} for {}", figures::elapsed_time(time)));
+    let trouble = copy.trouble.as_ref().map(|trouble| format!("{host} {trouble}"));
+    silent.into_iter().chain(trouble).collect::<Vec<_>>().join("; ")
+}
+
 /// Message about a publisher that cannot write.
 fn published_until(stopped: &Stopped) -> String {
+    format!("published until {}, then {}", time_of_day(stopped), stopped.reason)
+}
+
+/// What a publisher could not write until its end.
+fn never_written(stopped: &Stopped) -> Definition {
+    let what = format!("what happened after {}", time_of_day(stopped));
+    Definition::Fact(Fact::NotRecorded { what, amount: stopped.reason.clone() })
+}
+
+/// Since when it cannot write. The day is that of the run, which is shown elsewhere.
+fn time_of_day(stopped: &Stopped) -> String {
     let time = figures::utc(stopped.wall_ns);
-    // The day is that of the run, which is shown elsewhere.
-    let time = time.split_once(' ').map_or(time.as_str(), |(_, time)| time);
-    format!("published until {time}, then {}", stopped.reason)
+    time.split_once(' ').map_or(time.as_str(), |(_, time)| time).to_owned()
 }
 
 /// Reads, and retries if a signal interrupts it.
@@ -281,7 +350,7 @@ impl Source for Live {
     fn status(&self) -> Status {
         Status {
             live: self.ended.is_none(),
-            messages: self.stopped.iter().map(published_until).collect(),
+            messages: self.messages(),
             lost_segments: self.lost_segments,
             ..self.tally.status(self.ended.as_deref())
         }
@@ -322,6 +391,44 @@ mod tests {
             poll(&mut live, &mut heard);
         }
         assert_eq!((heard.steps(), live.status().damage.holes), (vec![1, 2, 3, 4, 5], 1));
+    }
+
+    #[test]
+    fn a_copy_has_the_clock_that_was_compared_and_says_what_is_not_heard() {
+        use gnntop_sessions::copy::{Change, CopyWriter};
+        use gnntop_sessions::{Heartbeat, PrivateDir};
+        use gnntop_wire::{ClockOffset, Item, Place, SessionInfo, put_segment};
+        let dir = tempfile::tempdir().unwrap();
+        let name = "sage-7-00000000";
+        let mut copy = CopyWriter::open(&PrivateDir::open(dir.path()).unwrap(), name).unwrap();
+        let clock = Some(ClockOffset { offset_ns: -5, error_ns: 3 });
+        let beat = Heartbeat { clock, trouble: Some("is not reached: cut".into()), ..Heartbeat::now() };
+        copy.beat(&beat).unwrap();
+        let place = Place { run: "night".into(), ranks: 2, ..Place::default() };
+        let info = SessionInfo { host: "elm".into(), place: Some(Box::new(place)), ..SessionInfo::default() };
+        let mut segment = Vec::new();
+        put_segment(&mut segment, &info);
+        copy.apply(&Change::Append { file: "00000000.gnntop", at: 0, bytes: &segment }).unwrap();
+        struct Seen(Option<ClockOffset>);
+        impl Sink for Seen {
+            fn apply(&mut self, item: Item<'_>) {
+                if let Item::Segment(info) = item {
+                    self.0 = info.place.and_then(|place| place.clock);
+                }
+            }
+
+            fn reset(&mut self) {}
+        }
+        let (mut live, mut seen) = (Live::follow(&dir.path().join(name)), Seen(None));
+        live.poll(&mut seen, LONG);
+        assert_eq!((seen.0, live.status().live), (clock, true));
+        assert_eq!(live.status().warnings(), ["elm is not reached: cut"]);
+        copy.beat(&Heartbeat { wall_ns: beat.wall_ns - 40_000_000_000, ..Heartbeat::default() }).unwrap();
+        live.poll(&mut seen, LONG);
+        assert_eq!(live.status().warnings(), ["nothing heard from elm for 40s"]);
+        copy.end(None).unwrap();
+        live.poll(&mut seen, LONG);
+        assert!(!live.status().live && live.status().warnings().is_empty());
     }
 
     #[test]
@@ -470,6 +577,8 @@ mod tests {
         drop(lock);
         poll(&mut live, &mut heard);
         assert_eq!(live.status().state, SourceState::Ended(format!("ended; {words}")));
+        let Some(Definition::Fact(Fact::NotRecorded { what, amount })) = heard.definitions.last() else { panic!() };
+        assert_eq!((what.as_str(), amount.as_str()), ("what happened after 22:13:20 UTC", "the disk was full"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use gnntop_sessions::discover::{self, ListedSession};
 use super::live::Live;
 use super::polling::{Progress, Source, SourceState, Status};
 use super::runs;
+use super::target::label;
 use crate::stream::{MAX_SESSIONS, RIVAL_NS, Sink, follows};
 
 /// Time between two checks for new sessions.
@@ -191,7 +192,7 @@ impl LiveRun {
 
     fn title(&self) -> String {
         match self.members.as_slice() {
-            [only, ..] if self.expected <= 1 => only.live.status().title,
+            [only, ..] if self.expected <= 1 => label(only.later.back().unwrap_or(&only.session)),
             members => {
                 format!("run {}, {} of {} ranks", self.run, members.len().min(self.expected as usize), self.expected)
             }

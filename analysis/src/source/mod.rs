@@ -40,6 +40,7 @@ pub mod runs;
 mod session_past;
 mod tally;
 pub mod target;
+pub mod time_left;
 
 pub use hardware::{Hardware, Launcher};
 pub use launched::{Launched, ProgramSession};

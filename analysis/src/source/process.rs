@@ -35,6 +35,11 @@ impl Process {
         self.pid
     }
 
+    /// When it started, in clock ticks since boot.
+    pub fn start_ticks(&self) -> u64 {
+        self.start_ticks
+    }
+
     /// Whether it is still running; a zombie is not.
     pub fn is_alive(&self) -> bool {
         Self::find(self.pid).as_ref() == Some(self)
@@ -94,8 +99,33 @@ impl Process {
     }
 }
 
+/// What the process does that published a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Afterlife {
+    /// It runs on.
+    Same,
+    /// It runs under another command line, as after `exec`.
+    Other,
+    /// It is gone, about to go, or not to be seen here.
+    Gone,
+}
+
+/// What the process that published this session does now.
+pub(super) fn afterlife(info: &SessionInfo) -> Afterlife {
+    let words = if still_runs(info) { Process::find(info.pid).map(|process| process.words()) } else { None };
+    match words {
+        // At its very end a process is still listed and has no command line any more.
+        None => Afterlife::Gone,
+        Some(words) if words.is_empty() => Afterlife::Gone,
+        Some(words) if words.iter().flat_map(|word| word.split_whitespace()).eq(info.command.split_whitespace()) => {
+            Afterlife::Same
+        }
+        Some(_) => Afterlife::Other,
+    }
+}
+
 /// Whether the process that published this session still runs on this machine, as it does after `exec`.
-pub(super) fn still_runs(info: &SessionInfo) -> bool {
+fn still_runs(info: &SessionInfo) -> bool {
     // Another machine, or another container, has processes of its own.
     let is_here = kernel_says("hostname", &info.host) && has_our_clock(info);
     let start_ns = |process: Process| {
@@ -192,6 +222,25 @@ mod tests {
         assert!(!still_runs(&SessionInfo { host: "elm".to_owned(), ..own.clone() }));
         assert!(!still_runs(&SessionInfo { start: Default::default(), ..own.clone() }), "a later process with its id");
         assert!(!still_runs(&SessionInfo { pid: 900_000_001, ..own }));
+    }
+
+    #[test]
+    fn process_that_runs_on_is_told_from_one_that_runs_another_program() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let kernel = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap().trim().to_owned();
+        let start = gnntop_wire::Anchor { boot_ns: u64::MAX, ..Default::default() };
+        let (host, boot_id) = (kernel("hostname"), kernel("random/boot_id"));
+        let now = |pid, command: &str| {
+            let (host, boot_id, command) = (host.clone(), boot_id.clone(), command.to_owned());
+            afterlife(&SessionInfo { pid, host, boot_id, command, start, ..SessionInfo::default() })
+        };
+        assert_eq!(now(child.id(), "sleep 1000"), Afterlife::Same);
+        assert_eq!(now(child.id(), "python3 train.py"), Afterlife::Other);
+        // Like one that is about to end, this has no command line.
+        assert_eq!(now(2, "python3 train.py"), Afterlife::Gone);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(now(child.id(), "sleep 1000"), Afterlife::Gone);
     }
 
     #[test]

@@ -24,7 +24,13 @@ const STARTERS: &[Starter] = &[
     Starter { name: "pyenv", verb: Some("exec"), valued: &[], words: 0 },
     Starter { name: "pyenv-exec", verb: None, valued: &[], words: 0 },
 ];
-const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
+/// `busybox sh` is one too: its first word is no option, so it counts as what it starts.
+const SHELLS: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish"];
+/// Commands of a shell that start nothing.
+const BUILT_IN: [&str; 16] = [
+    ":", ".", "[", "cd", "echo", "exit", "export", "false", "kill", "printf", "read", "return", "set", "test", "true",
+    "ulimit",
+];
 /// Suffixes of programs that are run by an interpreter.
 const SCRIPTS: [&str; 5] = [".py", ".jl", ".R", ".lua", ".ipynb"];
 /// Most nested starters.
@@ -35,6 +41,11 @@ struct Starter {
     verb: Option<&'static str>,
     valued: &'static [&'static str],
     words: usize,
+}
+
+/// Whether a program with this file name is a shell.
+pub fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
 }
 
 /// The name of the program with this command line; empty without words.
@@ -57,7 +68,7 @@ pub fn program_name(command: &[String]) -> String {
 fn started_by(words: &[String]) -> Option<Vec<String>> {
     let (program, arguments) = words.split_first()?;
     let program = base(program);
-    if SHELLS.contains(&program) {
+    if is_shell(program) {
         return started_by_shell(arguments);
     }
     let starter = STARTERS.iter().find(|starter| starter.name == program)?;
@@ -73,10 +84,9 @@ fn started_by(words: &[String]) -> Option<Vec<String>> {
 
 /// What a shell starts: a script, or the last of the commands in its argument.
 fn started_by_shell(arguments: &[String]) -> Option<Vec<String>> {
-    let is_option = |word: &&String| word.starts_with('-');
-    let options = arguments.iter().take_while(is_option).count();
+    let options = shell_options(arguments);
     let next = arguments.get(options)?;
-    if !arguments[..options].iter().any(|option| option.ends_with('c')) {
+    if !arguments[..options].iter().any(|option| is_command_option(option)) {
         return Some(arguments[options..].to_vec());
     }
     let one_by_one = next.replace("&&", "\0").replace(">&", ">").replace("&>", ">");
@@ -85,9 +95,34 @@ fn started_by_shell(arguments: &[String]) -> Option<Vec<String>> {
     }
     // Redirections are not part of the name.
     let command = one_by_one.rsplit('\0').next()?.split(['<', '>']).next()?;
-    let words = command.split_whitespace().skip_while(|word| *word == "exec" || is_assignment(word));
-    let words: Vec<String> = words.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect();
-    (!words.is_empty()).then_some(words)
+    let mut words = command.split_whitespace().skip_while(|word| is_assignment(word)).peekable();
+    let is_executed = words.next_if_eq(&"exec").is_some();
+    let words = words.skip_while(|word| is_assignment(word)).map(|word| word.trim_matches(['"', '\'']).to_owned());
+    let words: Vec<String> = words.collect();
+    let words = if is_executed { after_options(&words, &["-a"]) } else { &words };
+    let is_program = words.first().is_some_and(|first| !BUILT_IN.contains(&first.as_str()));
+    is_program.then(|| words.to_vec())
+}
+
+/// How many of these words are options of a shell, with their values.
+fn shell_options(words: &[String]) -> usize {
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|word| word.starts_with(['-', '+']) && word.len() > 1) {
+        let has_value = match word.strip_prefix("--") {
+            Some(long) => ["rcfile", "init-file"].contains(&long),
+            None => word.ends_with(['o', 'O']),
+        };
+        at += if has_value { 2 } else { 1 };
+        if word == "--" {
+            break;
+        }
+    }
+    at.min(words.len())
+}
+
+/// Whether an option says that a command follows them all.
+fn is_command_option(option: &str) -> bool {
+    option.starts_with('-') && !option.starts_with("--") && option.contains('c')
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -127,6 +162,16 @@ mod tests {
     fn check(command: &[&str], name: &str) {
         let words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         assert_eq!(program_name(&words), name, "{command:?}");
+    }
+
+    #[test]
+    fn options_and_commands_of_a_shell_are_no_programs() {
+        check(&["sh", "-c", "exit 5"], "sh");
+        check(&["bash", "-c", "kill -9 $$"], "bash");
+        check(&["bash", "-o", "pipefail", "-c", "python3 train.py"], "python3 train.py");
+        check(&["bash", "-euo", "pipefail", "job.sh"], "job.sh");
+        check(&["bash", "--norc", "job.sh"], "job.sh");
+        check(&["sh", "-c", "A=1 exec -a '' python3 train.py"], "python3 train.py");
     }
 
     #[test]

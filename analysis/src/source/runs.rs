@@ -176,7 +176,7 @@ mod tests {
         let info = run.info(rank);
         let end = UNIX_EPOCH + Duration::from_nanos(info.start.wall_ns + seconds * SECOND);
         let dir = PathBuf::from(format!("/sessions/{:x}", info.session_id));
-        ListedSession { dir, info, alive, size_bytes: 1, last_active: Some(end), owner: 0 }
+        ListedSession { dir, info, alive, copy: None, size_bytes: 1, last_active: Some(end), owner: 0 }
     }
 
     fn shape(groups: &[SessionGroup]) -> Vec<Vec<u32>> {

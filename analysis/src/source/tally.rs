@@ -1,6 +1,6 @@
 //! Notes that every source takes of the items that it passes on.
 
-use gnntop_wire::{Definition, Fact, Item, SessionInfo, StreamReader};
+use gnntop_wire::{ClockOffset, Definition, Fact, Item, SessionInfo, StreamReader};
 
 use super::polling::{DamageTotal, SourceState, Status};
 use crate::stream::Sink;
@@ -17,12 +17,17 @@ pub(super) struct Tally {
     pub(super) death_cause: Option<String>,
     /// Number of blocks passed on.
     pub(super) blocks: u64,
+    /// From the session's clock to this machine's, for the copy of one whose ranks did not compare theirs.
+    pub(super) clock: Option<ClockOffset>,
 }
 
 impl Tally {
     /// Passes on everything that `reader` has now.
     pub(super) fn forward(&mut self, reader: &mut StreamReader, sink: &mut dyn Sink) {
-        while let Some(item) = reader.next() {
+        while let Some(mut item) = reader.next() {
+            if let Item::Segment(SessionInfo { place: Some(place), .. }) = &mut item {
+                place.clock = place.clock.or(self.clock);
+            }
             self.note(&item);
             sink.apply(item);
         }

@@ -68,6 +68,14 @@ pub enum TargetError {
         /// One label for each.
         all: Vec<String>,
     },
+    /// A program whose process is none of those that can be seen here.
+    #[error("{label} runs {place}; run gnntop there")]
+    Elsewhere {
+        /// Its label.
+        label: String,
+        /// Where it runs.
+        place: &'static str,
+    },
     /// A directory that is not a session.
     #[error("{} {error}", path.display())]
     NotASession {
@@ -190,10 +198,27 @@ fn by_directory(path: &Path) -> Result<Target, TargetError> {
     session.map(|session| Target::Session(Box::new(session))).map_err(refused)
 }
 
-/// A session's name, its directory's, its id or its run's; or where none is called so, one that begins so.
+/// The one of these sessions that has this process id, name, id or run, or the beginning of one of the last three.
+///
+/// # Errors
+/// If there is none, or several could be meant.
+pub fn among(argument: &str, sessions: &[ListedSession]) -> Result<ListedSession, TargetError> {
+    let pid = argument.parse::<u32>().ok();
+    let of_pid =
+        sessions.iter().filter(|session| Some(session.info.pid) == pid).max_by_key(|session| session.last_active);
+    of_pid.map_or_else(|| named(argument, sessions), |session| Ok(session.clone()))
+}
+
 fn by_name(name: &str, dir: &Path) -> Result<Target, TargetError> {
-    let sessions = discover::list(dir)?.sessions;
-    let groups = runs::group(&sessions);
+    Ok(Target::Session(Box::new(named(name, &discover::list(dir)?.sessions)?)))
+}
+
+/// The one of these sessions whose name, directory, id or run this is; or where none is called so, begins so.
+///
+/// # Errors
+/// If there is none, or several could be meant.
+pub fn named(name: &str, sessions: &[ListedSession]) -> Result<ListedSession, TargetError> {
+    let groups = runs::group(sessions);
     let called = |is_it: fn(&str, &str) -> bool| {
         let is_called = |session: &ListedSession| identifiers(session).iter().any(|known| is_it(known, name));
         groups.iter().filter(|group| group.sessions.iter().any(is_called)).collect::<Vec<&SessionGroup>>()
@@ -208,8 +233,8 @@ fn by_name(name: &str, dir: &Path) -> Result<Target, TargetError> {
         found.truncate(1);
     }
     match found.as_slice() {
-        [] => Err(TargetError::UnknownName { name: name.to_owned(), file: None, sessions: live_labels(&sessions) }),
-        [only] => Ok(first_of(only)),
+        [] => Err(TargetError::UnknownName { name: name.to_owned(), file: None, sessions: live_labels(sessions) }),
+        [only] => Ok(only.newest().clone()),
         several => {
             let all = several.iter().map(|group| group_label(group)).collect();
             Err(TargetError::Ambiguous { name: name.to_owned(), all })
@@ -304,6 +329,8 @@ mod tests {
         assert_eq!(pid_of(resolve(Some("pna"), dir.path()).unwrap()), B);
         let dir_name = live.path().file_name().unwrap().to_str().unwrap();
         assert_eq!(pid_of(resolve(Some(dir_name), dir.path()).unwrap()), B);
+        let all = discover::list(dir.path()).unwrap().sessions;
+        assert_eq!([&A.to_string(), "pna"].map(|name| among(name, &all).unwrap().info.pid), [A, B]);
         let refusal = refusal(Some("pan"), dir.path());
         assert_eq!(refusal, "no session named pan; live sessions: pna (pid 900000002)");
     }

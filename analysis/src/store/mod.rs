@@ -55,6 +55,7 @@ pub use derived::growth::{Growth, GrowthSource};
 pub use derived::hardware::{Absence, CpuUse, HardwareReadings, HardwareValue, RATE_WINDOW_NS, THROTTLE_REASONS};
 pub use derived::logged::LoggedValue;
 pub use derived::marks::{MarkTotals, describe_place};
+pub use derived::progress::RunProgress;
 pub use derived::restarts::{Outage, Restarts};
 pub use derived::stacks::StackTree;
 pub use derived::throughput::Throughput;

@@ -118,10 +118,35 @@ impl StoredSession {
         })
     }
 
+    /// How many steps in a row have one mean time; 1 where each has its own.
+    pub fn mean_of_steps(&self) -> u64 {
+        let steps = self.facts.values().find_map(|fact| match fact {
+            Fact::MeanOfSteps(steps) => Some(*steps),
+            _ => None,
+        });
+        steps.unwrap_or(1).max(1)
+    }
+
     /// What the program reports of its settings, such as `autocast off, compiled, AdamW foreach`.
     pub fn settings(&self) -> Option<&str> {
+        self.other_fact("settings")
+    }
+
+    /// Whether a library runs the training loop and calls the program in it: Lightning, or transformers' `Trainer`.
+    pub fn has_loop_of_library(&self) -> bool {
+        let is_one = |name: &str| matches!(name, "lightning" | "pytorch_lightning" | "transformers");
+        self.other_fact("hooks").is_some_and(|hooked| hooked.split(", ").any(is_one))
+    }
+
+    /// Whether the program has imported the part of this library that gnntop hooks.
+    pub fn uses_library(&self, library: &str) -> bool {
+        self.other_fact("hooks").is_some_and(|hooked| hooked.split(", ").any(|name| name == library))
+    }
+
+    /// What the program says of itself under this key.
+    fn other_fact(&self, key: &str) -> Option<&str> {
         self.facts.values().find_map(|fact| match fact {
-            Fact::Other { key, text } | Fact::Note { key, text } if key == "settings" => Some(text.as_str()),
+            Fact::Other { key: of, text } | Fact::Note { key: of, text } if of == key => Some(text.as_str()),
             _ => None,
         })
     }

@@ -19,12 +19,15 @@ pub struct Scored {
 }
 
 impl Scored {
+    /// What was expected and not found; of `denormals|drift` one is enough.
     pub fn missed(&self) -> Vec<&String> {
-        self.expected.difference(&self.found).collect()
+        let is_found = |kinds: &&String| kinds.split('|').any(|kind| self.found.contains(kind));
+        self.expected.iter().filter(|kinds| !is_found(kinds)).collect()
     }
 
     pub fn wrong(&self) -> Vec<&String> {
-        self.found.iter().filter(|kind| !self.expected.contains(*kind) && !self.also.contains(*kind)).collect()
+        let is_expected = |kind: &String| self.expected.iter().any(|kinds| kinds.split('|').any(|one| one == kind));
+        self.found.iter().filter(|kind| !is_expected(kind) && !self.also.contains(*kind)).collect()
     }
 
     pub fn is_right(&self) -> bool {

@@ -13,24 +13,25 @@ use super::local::{current, record, with_track};
 use super::point;
 use super::shared::{RawEvent, Tag};
 use super::step::{self, StepParts};
+use crate::clock;
 use crate::names::NameRef;
 use crate::switch;
 
-static CLOCK: OnceLock<Clock> = OnceLock::new();
+static CLOCK: OnceLock<Option<Clock>> = OnceLock::new();
 
-fn clock() -> &'static Clock {
-    CLOCK.get_or_init(Clock::new)
+fn clock() -> Option<&'static Clock> {
+    CLOCK.get_or_init(clock::tick_counter).as_ref()
 }
 
 /// The clock that times spans, in ticks. A process's first call takes some milliseconds to calibrate the clock.
 #[inline]
 pub fn ticks() -> u64 {
-    clock().raw()
+    clock().map_or(0, Clock::raw)
 }
 
 /// Converts a number of ticks to nanoseconds.
 pub fn ticks_ns(ticks: u64) -> u64 {
-    clock().delta_as_nanos(0, ticks)
+    clock().map_or(0, |clock| clock.delta_as_nanos(0, ticks))
 }
 
 /// Whether the calling thread's records go anywhere.

@@ -8,7 +8,20 @@ _OWN = os.path.dirname(os.path.abspath(__file__))
 
 
 def _leave_the_path_as_it_was():
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != _OWN]
+    path = []
+    for entry in sys.path:
+        if os.path.abspath(entry or os.curdir) != _OWN:
+            path.append(entry)
+        elif _stands_for_nothing() and os.getcwd() not in sys.path:
+            path.append(os.getcwd())
+    sys.path[:] = path
+
+
+def _stands_for_nothing():
+    # Our entry ends with a slash where PYTHONPATH was not set. What a script has put beside it would have stood beside nothing,
+    # which Python takes for the current folder.
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return len(entries) > 1 and any(entry.endswith("/") and os.path.abspath(entry) == _OWN for entry in entries)
 
 
 def _start():

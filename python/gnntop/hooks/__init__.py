@@ -9,6 +9,7 @@ import gc
 import importlib
 from types import ModuleType
 
+from .._environment import variable
 from .importing import when_imported
 
 # The module to wait for, and the file and function that hook it.
@@ -27,6 +28,7 @@ _HOOKS = {
     "gymnasium.vector": "gymnasium.install_vectors",
     "lightning.pytorch.strategies.strategy": "lightning.install",
     "pytorch_lightning.strategies.strategy": "lightning.install",
+    "transformers.modeling_utils": "roots.install_transformers",
     "transformers.trainer": "transformers.install_trainer",
     "accelerate.data_loader": "transformers.install_accelerate",
     "safetensors.torch": "pytorch.install_safetensors",
@@ -49,6 +51,11 @@ def install() -> None:
     from . import tracebacks
 
     tracebacks.install()
+    asked = variable("GNNTOP_TO")
+    if asked:
+        from . import results
+
+        results.install(asked)
     for name, hooks in _HOOKS.items():
         when_imported(name, _Installer(hooks))
 

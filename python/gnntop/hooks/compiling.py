@@ -9,11 +9,11 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from .. import _native
-from .patching import guarded, on_uninstall, patch
+from .patching import UNCOUNTED, guarded, on_uninstall, patch
 
 _tokens: list[int] = []
 
-_LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python3", "/gnntop/hooks/")
+_LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python3", "/gnntop/hooks/", UNCOUNTED)
 # The frame of Dynamo that compiles a function knows its code; the callback is called a few frames inside of it.
 _COMPILES = ("compile_inner", "_compile")
 _MOST_FRAMES = 12
@@ -48,8 +48,9 @@ def install_skips(eval_frame: ModuleType) -> None:
     The compiled function would be a hook that does nothing: see `patching.is_compiling`.
     """
     skip: Callable[[CodeType], None] = eval_frame.skip_code
+    package = __package__.partition(".")[0]
     for name, module in list(sys.modules.items()):
-        if name.startswith(f"{__package__}."):
+        if name.partition(".")[0] == package:
             for value in list(vars(module).values()):
                 for function in list(vars(value).values()) if isinstance(value, type) else [value]:
                     if isinstance(function, FunctionType):

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
+from . import goals
 from .patching import patch, watch
 from .phases import reported_as
 
@@ -21,6 +22,7 @@ def install(strategy: ModuleType) -> None:
     for step in ("validation_step", "test_step", "predict_step"):
         watch(kind, step, _native.EVALUATION)
     watch(kind, "batch_to_device", _native.TRANSFER)
+    goals.install_lightning(kind)
 
 
 def _before_training(args: tuple[Any, ...]) -> int | None:

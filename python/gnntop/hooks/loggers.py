@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
+from . import results
 from .logged import Read, postfix, reader, several, several_below, single
-from .patching import watch
+from .patching import defining, watch
 
 _WRITES = ("add_histogram", "add_image", "add_images", "add_figure", "flush")
 
@@ -21,11 +22,13 @@ def install_tensorboard(writer: ModuleType) -> None:
     _log(writer.SummaryWriter, "tensorboard", "add_scalars", several_below)
     for function in _WRITES:
         _log(writer.SummaryWriter, "tensorboard", function)
+    results.watch_tensorboard(writer)
 
 
 def install_wandb(run: ModuleType) -> None:
     """Hooks ``wandb.sdk.wandb_run``."""
     _log(run.Run, "wandb", "log", several(1, "data"))
+    results.watch_wandb(run)
 
 
 def install_mlflow(fluent: ModuleType) -> None:
@@ -33,17 +36,19 @@ def install_mlflow(fluent: ModuleType) -> None:
     _log(fluent, "mlflow", "log_metric", single(0, "key", "value"))
     _log(fluent, "mlflow", "log_metrics", several(0, "metrics"))
     _log(fluent, "mlflow", "log_artifact")
+    results.watch_mlflow(fluent)
 
 
 def install_trackio(run: ModuleType) -> None:
     """Hooks ``trackio.run``."""
     _log(run.Run, "trackio", "log", several(1, "metrics"))
+    results.watch_trackio(run)
 
 
 def install_lightning(loggers: ModuleType) -> None:
     """Hooks the loggers of ``lightning.pytorch.loggers``, or of ``pytorch_lightning.loggers``."""
     kinds = [kind for kind in vars(loggers).values() if isinstance(kind, type) and kind is not loggers.Logger]
-    for kind in kinds:
+    for kind in {defining(kind, "log_metrics") for kind in kinds}:
         _log(kind, "lightning", "log_metrics", several(1, "metrics"))
 
 

@@ -6,6 +6,7 @@ or have native code call the library's function: see `patching.watch`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from .. import _answers, _native
@@ -28,9 +29,20 @@ def describe() -> tuple[str, dict[str, str]]:
 
 def install() -> None:
     """Makes the native part call us."""
-    _native.listen(_native.ON_OPEN, guarded("session", _open))
+    _native.listen(_native.ON_OPEN, guarded("session", _open_uncompiled))
     _native.listen(_native.ON_REQUEST, guarded("deep trace", deep_trace.step_ended))
     deep_trace.on_work = guarded("memory of a deep trace", deep_trace.work_began)
+
+
+def _open_uncompiled(needs: int) -> None:
+    """Where this comes between two graphs, Dynamo would compile all that is called of Python's library."""
+    set_callback = getattr(sys.modules.get("torch._dynamo.eval_frame"), "set_eval_frame", None)
+    callback = None if set_callback is None else set_callback(None)
+    try:
+        _open(needs)
+    finally:
+        if set_callback is not None:
+            set_callback(callback)
 
 
 def _open(needs: int) -> None:

@@ -27,6 +27,10 @@ on_uninstall: list[Callable[[], Any]] = []
 """Functions that remove the hooks, to be called from the newest to the oldest."""
 
 _MISSING = object()
+UNCOUNTED = "<gnntop importlib._bootstrap>"
+"""The file of a hooked function's code. With these words in it, `warnings` and `logging` do not count its frame, as
+they do not count those of an import: what a library says of its caller is then said of the program. In brackets, as
+``coverage`` would look for the file; not ``<frozen``, as torch.compile does not trace into what is called so."""
 
 
 def _never() -> bool:
@@ -83,8 +87,13 @@ def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
     return callback
 
 
-def around(real: Callable[..., Any], name: str, before: Before, after: After) -> Callable[..., Any]:
-    """Returns a function that does what `real` does, with `before` and `after` called around it."""
+def around(
+    real: Callable[..., Any], name: str, before: Before, after: After, names: tuple[str, ...] = ()
+) -> Callable[..., Any]:
+    """Returns a function that does what `real` does, with `before` and `after` called around it.
+
+    ``before`` gets the arguments that are given by position, then those that are given by one of these ``names``.
+    """
     hook = Hook(name)
 
     @functools.wraps(real, (*functools.WRAPPER_ASSIGNMENTS, "__defaults__", "__kwdefaults__"))
@@ -92,7 +101,7 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
         token = None
         if hook.is_on and not is_compiling():
             try:
-                token = before(args)
+                token = before((*args, *(kwargs[name] for name in names if name in kwargs)) if names else args)
             except BaseException as error:
                 hook.failed(error)
         if token is None:
@@ -107,15 +116,17 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
             except BaseException as error:
                 hook.failed(error)
 
+    code = hooked.__code__.replace(co_filename=UNCOUNTED)  # type: ignore[attr-defined]
+    hooked.__code__ = code  # type: ignore[attr-defined]
     return hooked
 
 
-def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
-    """Hooks an attribute of a class or module. Does nothing if there is no such attribute."""
+def patch(owner: Any, attribute: str, before: Before, after: After, names: tuple[str, ...] = ()) -> None:
+    """Hooks an attribute of a class or module; see `around`. Does nothing if there is no such attribute."""
     real = getattr(owner, attribute, None)
     if real is not None:
         name = f"{getattr(owner, '__module__', '')}.{owner.__name__}.{attribute}".lstrip(".")
-        _replace(owner, attribute, around(real, name, before, after), real)
+        _replace(owner, attribute, around(real, name, before, after, names), real)
 
 
 def watch(owner: Any, attribute: str, work: int, reads: Callable[..., None] | int | None = None) -> None:
@@ -130,14 +141,24 @@ def watch(owner: Any, attribute: str, work: int, reads: Callable[..., None] | in
         _replace(owner, attribute, _native.Hooked(real, work, reads), real)
 
 
+def defining(kind: type, attribute: str) -> type:
+    """The class that an attribute of a class is inherited from, or the class itself."""
+    return next((one for one in kind.__mro__ if one is not object and attribute in vars(one)), kind)
+
+
 def _replace(owner: Any, attribute: str, hooked: Any, real: Any) -> None:
     _tell_script(hooked, real)
+    if isinstance(owner, type):
+        # Not in a class that inherits it: pickle looks where it was defined, and so does a program that replaces it.
+        owner = defining(owner, attribute)
     _set(owner, attribute, hooked)
-    # Pickle finds a function where it was defined, and takes it only if it is the same.
-    home = sys.modules.get(getattr(real, "__module__", None) or "")
-    name = getattr(real, "__qualname__", "")
-    if home is not owner and getattr(home, name, None) is real:
-        _set(home, name, hooked)
+    # Pickle takes a function only if it is the same where it was defined; the packages around that pass it on.
+    name, path = getattr(real, "__qualname__", ""), getattr(real, "__module__", None) or ""
+    while path:
+        home = sys.modules.get(path)
+        if home is not owner and getattr(home, name, None) is real:
+            _set(home, name, hooked)
+        path = path.rpartition(".")[0]
 
 
 def _set(owner: Any, attribute: str, hooked: Any) -> None:

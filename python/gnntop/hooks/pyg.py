@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _native
 from .batches import Shape, read_with
-from .patching import patch, watch
+from .patching import defining, patch, watch
 from .phases import TRANSFER
 
 
@@ -22,9 +22,10 @@ def install_loader(loader: ModuleType) -> None:
 
 def install_data(data: ModuleType) -> None:
     """Hooks ``torch_geometric.data``."""
-    for name in ("Data", "HeteroData"):
-        kind = getattr(data, name)
+    kinds = [data.Data, data.HeteroData]
+    for kind in kinds:
         read_with(kind, _shape)
+    for kind in {defining(kind, "to") for kind in kinds}:
         patch(kind, "to", *TRANSFER)
 
 

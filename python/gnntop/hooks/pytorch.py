@@ -29,6 +29,7 @@ def install(torch: ModuleType) -> None:
     loop.install()
     watch(torch.autograd, "backward", _native.BACKWARD)
     watch(torch.autograd, "grad", _native.GRADIENTS)
+    _native.listen(_native.IS_NESTED, partial(_is_nested, torch._C))
     _hook_optimizers(torch)
     patch(torch.amp.GradScaler, "step", _before_scaler, _after_scaler)
     patch(torch.amp.GradScaler, "unscale_", *reported_as(_native.UNSCALE))
@@ -48,6 +49,15 @@ def install(torch: ModuleType) -> None:
 def _is_too_old(torch: ModuleType) -> bool:
     version = re.match(r"(\d+)\.(\d+)", getattr(torch, "__version__", ""))
     return version is not None and (int(version[1]), int(version[2])) < OLDEST
+
+
+def _is_nested(native: Any) -> bool:
+    """Whether gradients are computed in a function of which `torch.func` computes gradients."""
+    try:
+        stack = native._functorch.get_interpreter_stack() or ()
+        return sum(bool(one.key() == native._functorch.TransformType.Grad) for one in stack) > 1
+    except (AttributeError, RuntimeError):
+        return False  # a torch without these, or before it has loaded them
 
 
 def install_safetensors(safetensors: ModuleType) -> None:

@@ -78,9 +78,19 @@ def install(torch: ModuleType) -> None:
     _native.listen(_native.IS_HEARD, torch._C._len_torch_function_stack)
     watch(torch.nn.Module, "_call_impl", _native.OF_ROOTS)
     patch(torch.optim.Optimizer, "_patch_step_function", lambda args: args[0], _optimizer_made)
-    patch(torch.nn.Module, "eval", _evaluating, lambda *_: None)
+    _watch_evaluations(torch.nn.Module)
     patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
     look_soon()
+
+
+def install_transformers(modeling: ModuleType) -> None:
+    """Hooks ``transformers.modeling_utils``: its models have an ``eval`` of their own."""
+    if "eval" in vars(modeling.PreTrainedModel):
+        _watch_evaluations(modeling.PreTrainedModel)
+
+
+def _watch_evaluations(kind: type) -> None:
+    patch(kind, "eval", _evaluating, lambda *_: None)
 
 
 def model() -> Any:
@@ -205,7 +215,7 @@ def _expect_calls(optimizers: list[Any], missing: set[int]) -> None:
 def _called(module: Any) -> None:
     """Takes a module that is called and is no root, outside of all."""
     global _calls
-    if not _hook.is_on:
+    if not _hook.is_on or _torch._C._get_tracing_state() is not None:  # shapes that are read would be in the graph
         return
     try:
         held = {id(parameter) for parameter in parameters(module)}

@@ -20,6 +20,8 @@ def install(torch: ModuleType) -> None:
     """Notes the settings with the next forward pass of each session."""
 
     def note() -> None:
+        if torch._C._get_tracing_state() is not None:
+            return soon()  # shapes that are read would be in the graph
         _native.fact("settings", ", ".join(_settings(torch)))
         training_set.publish_workers(roots.loaders)
         if torch.distributed.is_available() and torch.distributed.is_initialized():

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 from types import TracebackType
 from typing import Any
 
 from .. import _endings
-from .patching import on_uninstall
+from .patching import UNCOUNTED, on_uninstall
 
-_OURS = (os.path.dirname(__file__), _endings.__file__)
+_OURS = (os.path.dirname(__file__), _endings.__file__, UNCOUNTED)
+_MOST_ERRORS = 1000
+# What every exception has, also if its class has something else of that name, whose code is the program's.
+_traceback, _cause, _context = (vars(BaseException)[name] for name in ("__traceback__", "__cause__", "__context__"))
+_Group: Any = getattr(builtins, "BaseExceptionGroup", None)  # new in Python 3.11
 
 
 def install() -> None:
@@ -20,7 +25,7 @@ def install() -> None:
     def excepthook(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         try:
             clean(value)
-            traceback = value.__traceback__
+            traceback = _traceback.__get__(value)
         except Exception:
             pass  # then our frames show
         printing(kind, value, traceback)
@@ -42,13 +47,15 @@ def clean(error: BaseException) -> None:
     """Removes our frames from the tracebacks of an exception and of those that led to it."""
     seen: set[int] = set()
     errors: list[BaseException | None] = [error]
-    while errors:
+    while errors and len(seen) < _MOST_ERRORS:
         one = errors.pop()
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        one.__traceback__ = _without_ours(one.__traceback__)
-        errors += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+        _traceback.__set__(one, _without_ours(_traceback.__get__(one)))
+        errors += [_cause.__get__(one), _context.__get__(one)]
+        if _Group is not None and issubclass(type(one), _Group):
+            errors += vars(_Group)["exceptions"].__get__(one)
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:

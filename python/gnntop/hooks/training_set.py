@@ -63,6 +63,7 @@ def _length(data: Any) -> int | None:
 
 # Of each tensor, this many bytes at the begin, in the middle and at the end count.
 _BYTES = 256
+_MOST_FIELDS = 64
 _SAFE = (int, float, str, bytes, bool, range)
 
 
@@ -87,6 +88,10 @@ def _parts(data: Any) -> Iterator[bytes | None]:
             yield from _parts(item)
     elif type(data) in _SAFE:
         yield repr(data).encode()
+    elif type(data) is dict and len(data) <= _MOST_FIELDS:
+        yield from (part for value in list(data.values()) for part in _parts(value))
+    elif type(data) is getattr(sys.modules.get("torch_geometric.data"), "Data", None):
+        yield from _parts((_native.fields(fields.get("_store")) or {}).get("_mapping"))
     elif type(data) is getattr(types, "TensorDataset", None):
         yield from _parts(fields.get("tensors"))
     elif type(data) is getattr(types, "Subset", None):

@@ -1,10 +1,11 @@
-"""Hugging Face's Trainer and Accelerate: the batch's way to the device, checkpoints, and what the Trainer logs."""
+"""Hugging Face's Trainer and Accelerate: the batch's way to the device, checkpoints, what is logged, the goal."""
 
 from __future__ import annotations
 
 from types import ModuleType
 
 from .. import _native
+from . import goals
 from .loggers import install_transformers
 from .patching import patch, watch
 from .phases import TRANSFER
@@ -15,6 +16,7 @@ def install_trainer(trainer: ModuleType) -> None:
     watch(trainer.Trainer, "_prepare_inputs", _native.TRANSFER)
     watch(trainer.Trainer, "_save_checkpoint", _native.CHECKPOINT)
     install_transformers(trainer.Trainer)
+    goals.install_transformers(trainer.CallbackHandler)
 
 
 def install_accelerate(data_loader: ModuleType) -> None:

@@ -271,7 +271,8 @@ pub(crate) fn format_frame(frame: &Frame) -> String {
 
 /// Whether a frame belongs to our own hooks, which are between the program and what it calls.
 pub(crate) fn is_ours(frame: &Frame) -> bool {
-    frame.file.contains("/gnntop/hooks/") || frame.file.ends_with("/gnntop/_native.py")
+    let file = &frame.file;
+    file.contains("/gnntop/hooks/") || file.ends_with("/gnntop/_native.py") || file.ends_with(" gnntop>")
 }
 
 /// Whether a frame is the program's own, and neither a library's nor ours.

@@ -74,8 +74,12 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     Ok(())
 }
 
+/// What the standard library gives a thread.
+const STACK_BYTES: usize = 2 << 20;
+
 fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), &'static str> {
-    let started = without_signals(|| thread::Builder::new().name(name.to_owned()).spawn(run));
+    // With a size, or RUST_MIN_STACK says it, which a person may set for another program.
+    let started = without_signals(|| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run));
     started.map(|_| ()).map_err(|_| "no thread can be started")
 }
 

@@ -13,7 +13,6 @@ impl Loop {
         self.forget_guess(to);
         self.lone_fetch(to);
         self.inference_fetch(to);
-        self.has_fetched = true;
         self.penalised = 0;
         self.fetch_began = to.now();
         self.enter(State::Fetch, Name::DataWait, to)

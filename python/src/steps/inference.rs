@@ -1,4 +1,4 @@
-//! Programs that only run a model: each batch is a step or, without a loader, each call of a root.
+//! Programs that only run a model: each batch is a step or, where none is fetched between calls, each call of a root.
 //!
 //! A training may begin with an evaluation, so what is recorded is kept back until it is sure.
 
@@ -29,6 +29,7 @@ impl Loop {
     /// A root is called, with gradients or without, and no backward pass may follow.
     pub(super) fn inference_call(&mut self, to: &mut impl Record) {
         self.inference.calls += 1;
+        self.inference.fetches.work();
         if !self.inference.is_deferred && !self.inference.is_published {
             self.inference.is_deferred = true;
             to.defer();
@@ -40,9 +41,9 @@ impl Loop {
         self.evaluated = to.now();
     }
 
-    /// A root has been called without gradients: without a loader, that is a step. Returns its number.
+    /// A root has been called without gradients: unless batches are fetched in between, that is a step. Returns its number.
     pub(super) fn inference_called(&mut self, to: &mut impl Record) -> Option<i32> {
-        if self.has_fetched || self.inference.calls == 0 || !self.may_be_inference() {
+        if self.inference.fetches.is_between() || self.inference.calls == 0 || !self.may_be_inference() {
             return None;
         }
         self.end_inference_step(to)
@@ -50,6 +51,7 @@ impl Loop {
 
     /// A batch is fetched: the one before is over.
     pub(super) fn inference_fetch(&mut self, to: &mut impl Record) {
+        self.inference.fetches.fetch();
         if self.inference.calls > 0 && self.may_be_inference() {
             self.ended = self.end_inference_step(to);
         }
@@ -65,7 +67,7 @@ impl Loop {
 
     /// The program is over: the last batch was one, too.
     pub(super) fn finish_inference(&mut self, to: &mut impl Record) {
-        if self.inference.calls > 0 && self.has_fetched && self.may_be_inference() {
+        if self.inference.calls > 0 && self.inference.fetches.is_between() && self.may_be_inference() {
             self.end_inference_step(to);
         }
         if self.is_surely_inference() {

@@ -1,7 +1,7 @@
 //! Loops whose optimizer is not seen: it is none of torch's, or the program updates its parameters by hand.
 //!
 //! A step then ends where gradients are set to zero, if the program does that with `zero_grad`; else where the next batch is
-//! fetched; else with each backward pass. Until it is sure that no optimizer follows, these ends are kept back with all else.
+//! fetched, if batches are fetched in between; else with each backward pass. Until it is sure that no optimizer follows, these ends are kept back with all else.
 
 use super::record::{Name, Record, add_shapes};
 use super::{Loop, State};
@@ -25,12 +25,13 @@ impl Loop {
         lone.backwards += 1;
         lone.deferred += 1;
         lone.zeroes &= lone.backwards <= MOST_MICRO_BATCHES;
+        lone.fetches.work();
         let is_sure = self.rule.is_sure();
         if !is_sure && !lone.is_deferred {
             lone.is_deferred = true;
             to.defer();
         }
-        let ends = !(lone.zeroes || lone.fetches);
+        let ends = !(lone.zeroes || lone.fetches.is_between());
         let number = if ends { self.end_lone_step(to) } else { None };
         if is_sure && self.lone.is_deferred {
             self.lone.is_deferred = false;
@@ -43,7 +44,7 @@ impl Loop {
     /// A batch is fetched: the step of the batch before is over.
     pub(super) fn lone_fetch(&mut self, to: &mut impl Record) {
         self.end_update(to);
-        self.lone.fetches = true;
+        self.lone.fetches.fetch();
         if self.lone.backwards > 0 && !self.lone.zeroes && self.rule.is_lone() {
             self.ended = self.end_lone_step(to);
         }
@@ -105,6 +106,7 @@ impl Loop {
         if std::mem::take(&mut self.lone.is_deferred) {
             to.publish(true);
         }
+        self.end_waiting(to);
         self.finish_inference(to);
     }
 

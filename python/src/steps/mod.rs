@@ -21,7 +21,7 @@
 //! | inference: a root is called and nothing has trained | | at its end |
 //! | environment: it steps or is reset | | at its end; the rollout continues until the loop trains again |
 //! | backward | | at its end |
-//! | optimizer | unscale and clip, inside; a fetch: the optimizer has raised | at its end, or with the next step of the same optimizer |
+//! | optimizer | unscale and clip, inside; a fetch: the optimizer has raised | at its end, or with the next step of the same optimizer, or of another one after a backward pass |
 //! | pause: gradients are set to zero or clipped, ranks communicate, a checkpoint is written, code is compiled | | at its end |
 //!
 //! Every state accepts a checkpoint and a compilation: its phase ends there and continues afterwards. A closure is no state: forward
@@ -35,6 +35,7 @@
 //! - *Rollouts* are such a phase, too, if an environment has stepped in it; they end with its last step.
 //! - *Steps of a program that only runs a model* are kept back until it is sure that it does not train: see [`inference`].
 //! - *Steps without an optimizer* are kept back until it is sure that none follows: see [`lone`].
+//! - *Steps of an optimizer beside others that have not stepped* are kept back until one of these does, or is no longer expected.
 //! - *Micro-batches* are recorded from the second accumulated step on, each at the end of its backward pass.
 
 mod aside;
@@ -57,7 +58,7 @@ pub(crate) use rule::OptimizerId;
 pub(crate) use work::Work;
 
 use rule::StepRule;
-use unsure::{Inference, Lone};
+use unsure::{Inference, Lone, Waiting};
 
 /// How deep work is inside of other work before memory is taken.
 const DEEPEST: usize = 8;
@@ -100,6 +101,8 @@ struct OptimizerStep {
     optimizer: OptimizerId,
     work: Work,
     token: Option<i32>,
+    /// Backward passes that had begun before.
+    backwards: u64,
 }
 
 /// The training loop of one thread. See the [module](super).
@@ -108,6 +111,7 @@ pub(crate) struct Loop {
     rule: StepRule,
     lone: Lone,
     inference: Inference,
+    waiting: Waiting,
     /// The number of a step that ended where work began, until it is asked for.
     ended: Option<i32>,
     state: State,
@@ -117,6 +121,8 @@ pub(crate) struct Loop {
     /// Steps of optimizers that have begun; they nest if an optimizer calls another.
     stepping: Vec<OptimizerStep>,
     steps_begun: u64,
+    /// Backward passes that have begun, also those inside of other work.
+    backwards_begun: u64,
     /// How deep in optimizers' closures the thread is, and backward passes in the running one.
     closures: u32,
     in_closure: u32,
@@ -154,8 +160,6 @@ pub(crate) struct Loop {
     /// Whether there is an environment, and whether a step of one came last.
     has_environment: bool,
     follows_environment: bool,
-    /// Whether there is a loader.
-    has_fetched: bool,
     /// The phases of loading that the thread is in, the innermost last.
     loading: Vec<Begun>,
     /// Finished epochs, by the ends of a loader's data; whether one ended and no batch came since.
@@ -178,12 +182,14 @@ impl Loop {
             rule: StepRule::new(),
             lone: Lone::default(),
             inference: Inference::default(),
+            waiting: Waiting::default(),
             ended: None,
             state: State::Nothing,
             phase: None,
             paused: Vec::with_capacity(DEEPEST),
             stepping: Vec::with_capacity(DEEPEST),
             steps_begun: 0,
+            backwards_begun: 0,
             closures: 0,
             in_closure: 0,
             has_forward: false,
@@ -210,7 +216,6 @@ impl Loop {
             has_evaluated: false,
             has_environment: false,
             follows_environment: false,
-            has_fetched: false,
             loading: Vec::with_capacity(DEEPEST),
             epoch: 0,
             is_over: false,
@@ -236,7 +241,32 @@ impl Loop {
             State::Nothing => work != Work::Frozen || self.may_be_frozen(),
             State::Fetch => matches!(work, Work::Sample | Work::Gather),
             State::Optimizer => matches!(work, Work::Fetch | Work::Unscale | Work::Clip),
+            _ => self.is_left_behind(work),
+        }
+    }
+
+    /// Whether the end of the running work is never told: an exception from outside, as of a signal's handler, has left it
+    /// between two lines of a hook. No model runs inside of it.
+    #[inline]
+    fn is_left_behind(&self, work: Work) -> bool {
+        use Work::{Backward, Evaluation, Forward, ForwardWithoutGradients, Gradients};
+        let is_small = match self.state {
+            State::Transfer => true,
+            State::Pause => {
+                matches!(self.phase, Some((Name::Optimizer | Name::Unscale | Name::Clip | Name::AllReduce, _)))
+            }
             _ => false,
+        };
+        is_small && matches!(work, Forward | ForwardWithoutGradients | Evaluation | Backward | Gradients)
+    }
+
+    /// Ends work that was left behind.
+    #[cold]
+    fn end_left_behind(&mut self, to: &mut impl Record) {
+        match (self.paused.last(), self.phase) {
+            (Some(paused), _) if self.state == State::Pause => self.pause_end(paused.token, to),
+            (_, Some((_, depth))) => self.transfer_end(depth, to),
+            _ => self.state = State::Nothing,
         }
     }
 
@@ -249,6 +279,10 @@ impl Loop {
     /// Work begins. Returns what its end takes, or `None` if it is not recorded; its end is then not to be told.
     #[inline]
     pub(crate) fn begin(&mut self, work: Work, to: &mut impl Record) -> Option<i32> {
+        while self.is_left_behind(work) {
+            self.end_left_behind(to);
+        }
+        self.backwards_begun += u64::from(matches!(work, Work::Backward | Work::Gradients));
         if !self.accepts(work) {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Steps of optimizers, and the ends of steps.
 
-use super::record::{Name, Record};
-use super::rule::OptimizerId;
+use super::record::{Name, Record, add_shapes};
+use super::rule::{OptimizerId, Turn};
 use super::work::Work;
 use super::{Loop, OptimizerStep, State};
 
@@ -12,10 +12,19 @@ impl Loop {
         if let Some(place) = self.stepping.iter().position(|step| step.optimizer == optimizer) {
             self.forget_steps(place, to);
         }
+        // Nor is a backward pass in a step without a closure: it was for this one, and not recorded.
+        let is_left = |step: &OptimizerStep| step.work == Work::Optimizer && step.backwards != self.backwards_begun;
+        if let Some(place) = self.stepping.iter().position(is_left) {
+            self.forget_steps(place, to);
+            self.rule.backward(false);
+        }
+        if self.stepping.last().is_some_and(|step| step.work == Work::Optimizer) {
+            self.rule.steps_inside(optimizer);
+        }
         self.steps_begun += 1;
         let work = if has_closure { Work::Closure } else { Work::Optimizer };
         let token = self.begin(work, to);
-        self.stepping.push(OptimizerStep { optimizer, work, token });
+        self.stepping.push(OptimizerStep { optimizer, work, token, backwards: self.backwards_begun });
     }
 
     /// This optimizer has stepped. Returns what to [`end`](Self::end), if that is recorded.
@@ -76,12 +85,53 @@ impl Loop {
 
     pub(super) fn stepped(&mut self, optimizer: OptimizerId, to: &mut impl Record) -> Option<i32> {
         self.micro_batches = 0;
-        let number = if self.rule.optimizer(optimizer) { self.end_step(to) } else { None };
+        let number = self.turn(optimizer, to);
         self.rest(to);
         if self.accumulates {
             self.stepped = to.now();
         }
         number
+    }
+
+    /// An optimizer has had its turn: what has waited for it, or with it, are parts of a step or steps.
+    fn turn(&mut self, optimizer: OptimizerId, to: &mut impl Record) -> Option<i32> {
+        let turn = self.rule.optimizer(optimizer);
+        if self.waiting.lesson != self.rule.lessons() {
+            self.end_waiting(to); // for another training's optimizers
+            self.waiting.lesson = self.rule.lessons();
+        }
+        match turn {
+            Turn::Part => None,
+            Turn::Waits => {
+                if self.waiting.steps == 0 {
+                    to.defer();
+                }
+                self.waiting.steps += 1;
+                self.waiting.batches = add_shapes(self.waiting.batches, self.sum);
+                self.end_step(to);
+                None
+            }
+            Turn::Ends if self.waiting.steps > 0 => {
+                to.merge(std::mem::take(&mut self.waiting.steps));
+                self.sum = add_shapes(self.waiting.batches.take(), self.sum);
+                let number = self.end_step(to);
+                to.publish(true);
+                number
+            }
+            Turn::Ends | Turn::EndsEach => {
+                let number = self.end_step(to);
+                self.end_waiting(to);
+                number
+            }
+        }
+    }
+
+    /// What has waited are steps: no other optimizer steps.
+    pub(super) fn end_waiting(&mut self, to: &mut impl Record) {
+        if std::mem::take(&mut self.waiting.steps) > 0 {
+            self.waiting.batches = None;
+            to.publish(true);
+        }
     }
 
     /// In a closure, what the optimizer did since the previous backward pass.

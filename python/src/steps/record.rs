@@ -3,8 +3,8 @@
 /// Instants, in ticks of whatever clock; 0 for none.
 pub(crate) type Ticks = u64;
 
-/// Nodes, edges, graphs, seeds and samples of a batch; below 0 if unknown.
-pub(crate) type Shape = [i64; 5];
+/// Nodes, edges, graphs, seeds, samples and tokens of a batch; below 0 if unknown.
+pub(crate) type Shape = [i64; 6];
 
 /// The size of both batches; unknown if that of the second is.
 pub(super) fn add_shapes(sum: Option<Shape>, shape: Option<Shape>) -> Option<Shape> {
@@ -47,11 +47,13 @@ pub(crate) enum Name {
     /// Marks at the end of an evaluation and of a checkpoint, with their durations.
     Validated,
     Saved,
+    /// A mark where another thread has saved a checkpoint.
+    SavedAside,
 }
 
 impl Name {
     /// How many there are.
-    pub(crate) const COUNT: usize = Self::Saved as usize + 1;
+    pub(crate) const COUNT: usize = Self::SavedAside as usize + 1;
 }
 
 /// Records what one thread does. The calls come in the order of time, and allocate nothing.

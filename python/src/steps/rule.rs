@@ -16,6 +16,19 @@ const FORGOTTEN_AFTER: usize = 64;
 /// An optimizer, by its address; never 0.
 pub(crate) type OptimizerId = u64;
 
+/// What an optimizer's step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// A part of a step, or of none: nothing was computed for it.
+    Part,
+    /// A part of a step, if others that have not stepped yet do.
+    Waits,
+    /// The end of a step.
+    Ends,
+    /// The same, and so were those that have waited since the last one: the others do not step.
+    EndsEach,
+}
+
 /// Decides whether an optimizer step ends a training step, and whether there are any.
 #[derive(Debug)]
 pub(super) struct StepRule {
@@ -73,16 +86,27 @@ impl StepRule {
         self.lone > if self.has_optimizers() { self.limit } else { LONE_WITHOUT_OPTIMIZER }
     }
 
-    /// Notes that an optimizer has stepped, or a scaler skipped its step; returns whether that ends a step.
-    pub(super) fn optimizer(&mut self, optimizer: OptimizerId) -> bool {
+    /// This optimizer steps inside of another one's step, so steps do not wait for its turn.
+    pub(super) fn steps_inside(&mut self, optimizer: OptimizerId) {
+        self.cycle.expected.remove(optimizer);
+        self.cycle.missing.remove(optimizer);
+    }
+
+    /// How often what is known of the optimizers' order was forgotten: who waited before then does no longer.
+    pub(super) fn lessons(&self) -> u64 {
+        self.cycle.lessons
+    }
+
+    /// Notes that an optimizer has stepped, or a scaler skipped its step.
+    pub(super) fn optimizer(&mut self, optimizer: OptimizerId) -> Turn {
         if self.replace_seen(optimizer) == self.backwards {
-            return false; // nothing was computed for it
+            return Turn::Part;
         }
         self.has_stepped = true;
         // A loop that accumulates more micro-batches than the limit is recognised here.
         self.limit = self.limit.max(2 * self.lone);
         self.lone = 0;
-        self.cycle.alone == Some(optimizer) || self.cycle.ends(optimizer)
+        if self.cycle.alone == Some(optimizer) { Turn::Ends } else { self.cycle.turn(optimizer) }
     }
 
     /// Notes that this optimizer has seen all backward passes so far; returns how many it had seen before.
@@ -111,11 +135,13 @@ struct Cycle {
     /// The learned order, and the place in it of the next step. Empty while the order is being learned.
     period: Vec<OptimizerId>,
     place: usize,
+    /// How often that has begun.
+    lessons: u64,
 }
 
 impl Cycle {
-    /// Sets the optimizers. Starts to learn again if that changes anything: where an order was known, those of another training
-    /// take over, and the old ones are not expected until they step.
+    /// Sets the optimizers. Starts to learn again if that changes anything: those that are made after others have stepped are another
+    /// training's and take over, and the old ones are not expected until they step.
     fn expect(&mut self, optimizers: &[OptimizerId]) {
         let before = std::mem::replace(&mut self.existing, optimizers.iter().copied().collect());
         if before == self.existing {
@@ -123,10 +149,11 @@ impl Cycle {
         }
         let is_new = |optimizer: &OptimizerId| !before.contains(optimizer);
         let has_new = self.existing.0.iter().any(is_new);
-        let is_expected = |optimizer: &OptimizerId| match (self.period.is_empty(), has_new) {
-            (true, _) => true,
-            (false, true) => is_new(optimizer),
-            (false, false) => self.expected.contains(optimizer),
+        let has_stepped = !(self.period.is_empty() && self.history.is_empty());
+        let is_expected = |optimizer: &OptimizerId| match (has_stepped, has_new) {
+            (false, _) => true,
+            (true, true) => is_new(optimizer),
+            (true, false) => self.expected.contains(optimizer),
         };
         let expected = self.existing.0.iter().copied().filter(is_expected).collect();
         if expected != self.expected {
@@ -134,22 +161,23 @@ impl Cycle {
         }
     }
 
-    /// Notes that an optimizer has stepped; returns whether it is the last of its turn.
-    fn ends(&mut self, optimizer: OptimizerId) -> bool {
+    /// Notes that an optimizer has stepped.
+    fn turn(&mut self, optimizer: OptimizerId) -> Turn {
         if let Some(next) = self.period.get(self.place) {
             if *next == optimizer {
                 self.place = (self.place + 1) % self.period.len();
-                return self.place == 0;
+                return if self.place == 0 { Turn::Ends } else { Turn::Part };
             }
             // After one that stepped alone, another training may have begun.
             let mut expected = if self.alone.is_some() { Set::default() } else { std::mem::take(&mut self.expected) };
             expected.insert(optimizer);
             self.learn(expected);
         }
-        self.ends_while_learning(optimizer)
+        self.turn_while_learning(optimizer)
     }
 
     fn learn(&mut self, expected: Set) {
+        self.lessons += 1;
         self.missing = expected.clone();
         self.expected = expected;
         self.history.clear();
@@ -158,11 +186,11 @@ impl Cycle {
         self.alone = None;
     }
 
-    fn ends_while_learning(&mut self, optimizer: OptimizerId) -> bool {
+    fn turn_while_learning(&mut self, optimizer: OptimizerId) -> Turn {
         self.expected.insert(optimizer);
         self.history.push(optimizer);
         self.missing.remove(optimizer);
-        self.forget_absent();
+        let others_are_absent = self.forget_absent();
         if let Some(period) = shortest_period(&self.history).map(|len| &self.history[..len])
             && self.expected.is_all_of(period)
         {
@@ -170,26 +198,27 @@ impl Cycle {
             self.alone = if let [alone] = period { Some(*alone) } else { None };
             self.history.clear();
             self.missing.0.clear();
-            return true;
+            return if others_are_absent && self.alone.is_some() { Turn::EndsEach } else { Turn::Ends };
         }
         if self.history.len() >= FORGOTTEN_AFTER {
             self.history.clear(); // no order: each turn of all of them is a step
         }
         if !self.missing.is_empty() {
-            return false;
+            return Turn::Waits;
         }
         self.missing.clone_from(&self.expected);
-        true
+        Turn::Ends
     }
 
-    /// Stops waiting for optimizers that have taken no part in enough steps of the others.
-    fn forget_absent(&mut self) {
+    /// Stops waiting for optimizers that have taken no part in enough steps of the others; returns whether it does.
+    fn forget_absent(&mut self) -> bool {
         let absent = self.expected.0.iter().filter(|optimizer| !self.history.contains(optimizer));
         if self.history.len() >= LEARNED_WITHIN && self.missing.0.iter().eq(absent) {
             let Self { expected, missing, .. } = self;
             expected.0.retain(|optimizer| !missing.0.contains(optimizer));
-            missing.0.clear();
+            return !std::mem::take(&mut missing.0).is_empty();
         }
+        false
     }
 }
 
@@ -254,7 +283,9 @@ mod tests {
                 rule.backward(false);
                 rule.has_stepped && rule.is_lone()
             }
-            ("O", which) => rule.optimizer(which.parse().unwrap_or(1)),
+            ("O", which) => {
+                matches!(rule.optimizer(which.parse().unwrap_or(1)), Turn::Ends | Turn::EndsEach)
+            }
             _ => false,
         };
         let ends = events.split_whitespace().map(is_end).enumerate();
@@ -318,8 +349,20 @@ mod tests {
             rule.expect(&(1..=folds).collect::<Vec<_>>()); // those before are kept
             for step in 0..5 {
                 rule.backward(false);
-                assert!(rule.optimizer(folds), "step {step} of fold {folds}");
+                assert_eq!(rule.optimizer(folds), Turn::Ends, "step {step} of fold {folds}");
                 rule.expect(&(1..=folds).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn trainings_of_one_step_whose_optimizers_stay_hide_no_later_step() {
+        let mut rule = StepRule::new();
+        for (optimizer, steps) in [(1, 5), (2, 1), (3, 40), (4, 1), (5, 1), (6, 2)] {
+            rule.expect(&(1..=optimizer).collect::<Vec<_>>());
+            for step in 0..steps {
+                rule.backward(false);
+                assert_eq!(rule.optimizer(optimizer), Turn::Ends, "step {step} of {optimizer}");
             }
         }
     }
@@ -329,7 +372,7 @@ mod tests {
         let mut rule = StepRule::new();
         let step = |rule: &mut StepRule, optimizer| {
             rule.backward(false);
-            rule.optimizer(optimizer)
+            matches!(rule.optimizer(optimizer), Turn::Ends | Turn::EndsEach)
         };
         rule.expect(&[1, 2]);
         let found: Vec<bool> = [1, 2, 1, 2].into_iter().map(|optimizer| step(&mut rule, optimizer)).collect();

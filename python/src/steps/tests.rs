@@ -208,3 +208,28 @@ impl Program {
         self.optimizer();
     }
 }
+
+#[test]
+fn work_whose_end_is_never_told_is_over_when_a_model_runs() {
+    let left = [Work::ZeroGrad, Work::Clip, Work::Unscale, Work::Transfer, Work::Collective];
+    for work in left {
+        let mut program = Program::new();
+        program.step();
+        program.training.begin(work, &mut program.to);
+        assert!(!program.does(Work::Fetch, |_| ()), "{work:?}");
+        program.plainly(Work::Backward);
+        program.optimizer();
+        program.step();
+        assert_eq!(program.to.steps.len(), 3, "{work:?}");
+    }
+}
+
+#[test]
+fn what_a_compiler_traces_does_not_end_it() {
+    let mut program = Program::new();
+    program.step();
+    let traced = |program: &mut Program| {
+        assert!(!program.does(Work::Forward, |_| ()) && !program.does(Work::Gradients, |_| ()));
+    };
+    assert!(program.does(Work::Compile, traced));
+}

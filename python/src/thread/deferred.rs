@@ -18,4 +18,5 @@ pub(super) struct DeferredStep {
     pub(super) epoch: u64,
     pub(super) batch: BatchShape,
     pub(super) samples: Option<u64>,
+    pub(super) tokens: Option<u64>,
 }

@@ -80,9 +80,9 @@ impl Thread {
 
     /// Keeps a step back that ends now; returns whether steps are kept back.
     pub(super) fn defer_step(&mut self, end: u64) -> bool {
-        let (epoch, batch, samples) = (self.epoch, self.batch, self.samples);
+        let (epoch, batch, samples, tokens) = (self.epoch, self.batch, self.samples, self.tokens);
         let Some(deferred) = &mut self.deferred else { return false };
-        deferred.steps.push(DeferredStep { events: deferred.events.len(), end, epoch, batch, samples });
+        deferred.steps.push(DeferredStep { events: deferred.events.len(), end, epoch, batch, samples, tokens });
         true
     }
 
@@ -108,15 +108,16 @@ impl Thread {
     pub(crate) fn publish(&mut self, are_steps: bool) {
         let Some(deferred) = self.deferred.take() else { return };
         let Deferred { events, steps } = *deferred;
-        let (batch, samples, epoch) = (self.batch, self.samples, self.epoch);
+        let (batch, rows, epoch) = (self.batch, (self.samples, self.tokens), self.epoch);
         let mut recorded = 0;
         for step in steps.iter().filter(|_| are_steps) {
             events[recorded..step.events].iter().for_each(|event| self.record_now(*event));
             recorded = step.events;
-            (self.batch, self.samples, self.epoch) = (step.batch, step.samples, step.epoch);
+            (self.batch, self.epoch) = (step.batch, step.epoch);
+            (self.samples, self.tokens) = (step.samples, step.tokens);
             self.end_step_at(None, step.end);
         }
         events[recorded..].iter().for_each(|event| self.record_now(*event));
-        (self.batch, self.samples, self.epoch) = (batch, samples, epoch);
+        (self.batch, (self.samples, self.tokens), self.epoch) = (batch, rows, epoch);
     }
 }

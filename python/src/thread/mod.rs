@@ -85,6 +85,7 @@ pub(crate) struct Thread {
     epoch: u64,
     batch: BatchShape,
     samples: Option<u64>,
+    tokens: Option<u64>,
     /// Whether a profiler slows down the step that ends next.
     is_traced: bool,
     /// When the current step began; 0 if unknown.
@@ -116,6 +117,7 @@ impl Thread {
             epoch: 0,
             batch: BatchShape::default(),
             samples: None,
+            tokens: None,
             is_traced: false,
             step_began: 0,
             waits: DeviceWaits::default(),
@@ -238,11 +240,11 @@ impl Thread {
         self.epoch = epoch;
     }
 
-    /// Sets nodes, edges, graphs, seeds and samples of batches; below 0 if unknown.
+    /// Sets nodes, edges, graphs, seeds, samples and tokens of batches; below 0 if unknown.
     pub(crate) fn set_shape(&mut self, shape: Shape) {
-        let [nodes, edges, graphs, seeds, samples] = shape.map(|size| u64::try_from(size).ok());
+        let [nodes, edges, graphs, seeds, samples, tokens] = shape.map(|size| u64::try_from(size).ok());
         self.batch = BatchShape { graphs, nodes, edges, seeds };
-        self.samples = samples;
+        (self.samples, self.tokens) = (samples, tokens);
     }
 
     /// Notes that a profiler slows down the step that ends next.

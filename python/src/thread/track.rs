@@ -17,6 +17,7 @@ static UNASKED: AtomicUsize = AtomicUsize::new(0);
 
 /// Rows of a step's batch, if it is not a graph.
 static SAMPLES: Name = Name::reported(Reported::Samples);
+static TOKENS: Name = Name::reported(Reported::Tokens);
 /// How often a step waits for a device, and how long altogether.
 static WAITS: Name = Name::reported(Reported::DeviceWaits);
 static WAIT_TIME: Name = Name::reported(Reported::DeviceWaitTime);
@@ -33,7 +34,11 @@ impl Thread {
         }
         let is_training = role == TrackRole::Training;
         if self.session != number || self.track.is_none() || is_training && self.slot.is_none() {
+            // What is kept back before the first track will be on it.
+            let held = if self.track.is_none() { std::mem::take(&mut self.held) } else { Vec::new() };
+            let is_holding = self.is_holding && self.track.is_none();
             self.track_end();
+            (self.held, self.is_holding) = (held, is_holding);
             self.session = number;
             self.slot = if is_training { Slot::take(number) } else { None };
             if is_training && self.slot.is_none() {
@@ -63,6 +68,11 @@ impl Thread {
     pub(crate) fn trains(&self) -> usize {
         let is_current = (Status::Publishing, self.session) == session::state();
         self.slot.as_ref().filter(|_| is_current && self.track.is_some()).map_or(0, Slot::number)
+    }
+
+    /// Steps of its loop so far, in the session.
+    pub(crate) fn steps_done(&self) -> u64 {
+        self.slot.as_ref().map_or(0, Slot::steps)
     }
 
     /// The thread trains: nobody else gets its place, if it has one, or once it has.
@@ -137,12 +147,12 @@ impl Thread {
 
     /// Ends a step. Nothing is kept back.
     pub(super) fn end_step_at(&mut self, begin: Option<u64>, end: u64) -> i32 {
-        let (batch, samples) = (self.batch, self.samples);
+        let (batch, rows) = (self.batch, [(&SAMPLES, self.samples), (&TOKENS, self.tokens)]);
         if self.destination() != Destination::Track {
             return 0;
         }
-        if let Some(samples) = samples {
-            after::counter(&SAMPLES, end, samples as f64);
+        for (name, size) in rows {
+            size.into_iter().for_each(|size| after::counter(name, end, size as f64));
         }
         self.end_waits(end);
         let known = Some(self.step_began).filter(|began| *began != 0);

@@ -49,6 +49,21 @@ if how == "functional":
         gradients, loss = torch.func.grad_and_value(loss_of)(parameters, x, y)
         parameters = {name: parameters[name] - 1e-2 * gradients[name] for name in parameters}
         print(loss.item().hex())
+elif how == "nested":
+    parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    x, y = loader.dataset[:32]
+
+    def loss_nearby(parameters):
+        gradients = torch.func.grad(loss_from)(parameters)
+        return loss_from({name: parameters[name] - 1e-2 * gradients[name] for name in parameters})
+
+    def loss_from(parameters):
+        return nn.functional.mse_loss(torch.func.functional_call(model, parameters, (x,)), y)
+
+    for _ in range(60):
+        gradients, loss = torch.func.grad_and_value(loss_nearby)(parameters)
+        parameters = {name: parameters[name] - 1e-2 * gradients[name] for name in parameters}
+        print(loss.item().hex())
 elif how == "two batches":
     for place, (x, y) in enumerate(loader):
         (nn.functional.mse_loss(model(x), y) / 2).backward()

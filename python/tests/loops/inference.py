@@ -31,3 +31,10 @@ elif how == "then trains":
         loss.backward()
         optimizer.step()
         print(loss.item().hex())
+elif how == "generates":
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(n_layer=1, n_embd=32, n_head=2, vocab_size=100, bos_token_id=0, eos_token_id=None)
+    writer = GPT2LMHeadModel(config).eval()
+    for prompt in torch.randint(100, (4, 1, 8)):
+        print(writer.generate(prompt, max_new_tokens=8, do_sample=False, pad_token_id=0).tolist())

@@ -1,5 +1,5 @@
-//! What the processes that the observed one has started read, loader workers above all: `/proc/PID/io` of each, once a second.
-//! What an ended one had read still counts, so that the sums never fall.
+//! What the processes that the observed one has started read, and their memory, loader workers above all: `/proc/PID/io` and
+//! `statm` of each, once a second. What an ended one had read still counts, so that the sums never fall.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_wire::Quantity;
 
-use super::parse::{decimal, keyed, words};
+use super::parse::{decimal, keyed, page_bytes, words};
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor, Sink};
@@ -31,6 +31,7 @@ pub(super) struct Children {
     /// What ended ones had read.
     ended: [i64; 3],
     signals: [SignalIndex; 3],
+    rss: SignalIndex,
 }
 
 impl Children {
@@ -41,16 +42,22 @@ impl Children {
         list.exists().then(|| {
             let quantities = [Quantity::ChildrenIoRchar, Quantity::ChildrenIoReadCalls, Quantity::ChildrenIoReadBytes];
             let signals = quantities.map(|quantity| registry.plain(quantity, "/proc/PID/io of each child"));
+            let rss = registry.plain(Quantity::ChildrenRss, "/proc/PID/statm of each child");
             let (proc_root, running) = (options.proc_root.clone(), HashMap::new());
-            Self { proc_root, list, next: Instant::now(), running, ended: [0; 3], signals }
+            Self { proc_root, list, next: Instant::now(), running, ended: [0; 3], signals, rss }
         })
     }
 
-    /// What all of them have read so far.
-    fn totals(&mut self) -> Option<[i64; 3]> {
+    /// Those that run now.
+    fn pids(&self) -> Option<Vec<u32>> {
         let listed = fs::read(&self.list).ok()?;
-        let pids = words(&listed).filter_map(decimal).filter_map(|pid| u32::try_from(pid).ok()).take(MAX_CHILDREN);
-        let now: HashMap<u32, [i64; 3]> = pids.filter_map(|pid| Some((pid, self.io(pid)?))).collect();
+        let pids = words(&listed).filter_map(decimal).filter_map(|pid| u32::try_from(pid).ok());
+        Some(pids.take(MAX_CHILDREN).collect())
+    }
+
+    /// What all of them have read so far, of which these run.
+    fn totals(&mut self, pids: &[u32]) -> [i64; 3] {
+        let now: HashMap<u32, [i64; 3]> = pids.iter().filter_map(|pid| Some((*pid, self.io(*pid)?))).collect();
         for (pid, before) in &self.running {
             // A smaller number is another process under the same id.
             if now.get(pid).is_none_or(|now| now[0] < before[0]) {
@@ -60,7 +67,13 @@ impl Children {
         self.running = now;
         let mut totals = self.ended;
         self.running.values().for_each(|io| add(&mut totals, io));
-        Some(totals)
+        totals
+    }
+
+    /// Bytes of memory that a process has; `None` if it has ended.
+    fn resident(&self, pid: u32) -> Option<i64> {
+        let text = fs::read(self.proc_root.join(pid.to_string()).join("statm")).ok()?;
+        decimal(words(&text).nth(1)?)?.checked_mul(page_bytes())
     }
 
     fn io(&self, pid: u32) -> Option<[i64; 3]> {
@@ -84,11 +97,15 @@ impl Sensor for Children {
             return;
         }
         self.next = Instant::now() + INTERVAL;
-        let (t_ns, totals) = (monotonic_ns(), self.totals());
-        let Some(totals) = totals else {
-            return sink.all_absent(self.signals, t_ns, &"the processes that it has started are not listed");
+        let t_ns = monotonic_ns();
+        let Some(pids) = self.pids() else {
+            let all = self.signals.into_iter().chain([self.rss]);
+            return sink.all_absent(all, t_ns, &"the processes that it has started are not listed");
         };
+        let totals = self.totals(&pids);
         self.signals.into_iter().zip(totals).for_each(|(signal, total)| sink.value(signal, t_ns, total));
+        let resident = pids.iter().filter_map(|pid| self.resident(*pid)).fold(0, i64::saturating_add);
+        sink.value(self.rss, t_ns, resident);
     }
 }
 
@@ -112,10 +129,13 @@ mod tests {
         io(12, 1000);
         let options = SensorOptions { pid: 10, proc_root: dir.path().to_owned(), ..SensorOptions::default() };
         let mut children = Children::open(&options, &mut Registry::default()).unwrap();
-        assert_eq!(children.totals(), Some([1100, 4, 8192]));
+        assert_eq!(children.pids(), Some(vec![11, 12]));
+        assert_eq!(children.totals(&[11, 12]), [1100, 4, 8192]);
+        put("11/statm", "9000 40 3 1 0 70 0\n");
+        assert_eq!([children.resident(11), children.resident(12)], [Some(40 * page_bytes()), None]);
         put("10/task/10/children", "12 13 ");
         io(12, 50);
         io(13, 7);
-        assert_eq!(children.totals(), Some([1157, 8, 16384]), "11 ended, and 12 is another process");
+        assert_eq!(children.totals(&children.pids().unwrap()), [1157, 8, 16384], "11 ended, and 12 is another process");
     }
 }

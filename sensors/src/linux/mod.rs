@@ -2,24 +2,29 @@
 //!
 //! | sensor | files |
 //! |---|---|
-//! | [`process`] | `/proc/PID/stat`, `/proc/PID/status`, `/proc/PID/io`; with [`run_queue`] `/proc/PID/schedstat` |
-//! | [`children`] | `/proc/PID/task/PID/children`, and `io` of each |
+//! | [`process`] | `/proc/PID/stat`, `/proc/PID/status`, `/proc/PID/io`; with [`run_queue`] `/proc/PID/schedstat`, with [`core_clock`] `scaling_cur_freq` |
+//! | [`children`] | `/proc/PID/task/PID/children`, and `io` and `statm` of each |
 //! | [`cpu`] | `/proc/stat` |
 //! | [`memory`] | `/proc/meminfo` |
 //! | [`pressure`] | `/proc/pressure/cpu`, `memory`, `io` |
 //! | [`load`] | `/proc/loadavg` |
 //! | [`disk`] | `/proc/diskstats` |
 //! | [`network`] | `/proc/PID/net/dev` |
+//! | [`infiniband`] | `/sys/class/infiniband/DEVICE/ports/N/counters` |
 //! | [`quota`] | `cpu.stat` of a control group |
 //! | [`rapl`], [`perf`] | `/sys/class/powercap/intel-rapl:*/energy_uj`, or the PMU `power` |
+//! | [`drm`] | `/sys/class/drm/cardN/device`: GPUs that are not NVIDIA's |
 //! | [`shape`] | `/proc/cpuinfo`, EDAC, control groups: once |
 
 pub(crate) mod cgroup;
 mod children;
+mod core_clock;
 mod cpu;
 mod descendants;
 mod disk;
+mod drm;
 mod hot_file;
+mod infiniband;
 mod load;
 mod memory;
 mod network;
@@ -31,6 +36,8 @@ mod quota;
 mod rapl;
 mod run_queue;
 mod shape;
+
+pub(crate) use drm::Drm;
 
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor};
@@ -48,6 +55,9 @@ pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<
         Box::new(rapl::Rapl::open(options, registry)),
         Box::new(shape::Shape::open(options, registry)),
     ];
+    if let Some(infiniband) = infiniband::InfiniBand::open(options, registry) {
+        sensors.push(Box::new(infiniband));
+    }
     if let Some(children) = children::Children::open(options, registry) {
         sensors.push(Box::new(children));
     }

@@ -79,6 +79,8 @@ pub(crate) struct ProcessStat {
     pub(crate) start_ticks: i64,
     /// Field 24, in pages.
     pub(crate) resident_pages: i64,
+    /// Field 39: the core on which the main thread last ran.
+    pub(crate) core: Option<i64>,
 }
 
 impl ProcessStat {
@@ -101,6 +103,7 @@ impl ProcessStat {
             threads: decimal(fields.nth(4)?)?,        // 20
             start_ticks: decimal(fields.nth(1)?)?,    // 22
             resident_pages: decimal(fields.nth(1)?)?, // 24
+            core: fields.nth(14).and_then(decimal),   // 39
         })
     }
 
@@ -186,7 +189,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STAT: &[u8] = b"4112 (a b) (c)) R 4105 4105 2675 0 -1 4194304 103 7 2 9 31 17 5 6 20 0 4 0 55954 3133440 416 18446744073709551615 1 2\n";
+    const STAT: &[u8] = b"4112 (a b) (c)) R 4105 4105 2675 0 -1 4194304 103 7 2 9 31 17 5 6 20 0 4 0 55954 3133440 416 18446744073709551615 1 2 3 4 5 6 7 8 9 10 11 12 17 5 0\n";
 
     #[test]
     fn process_stat_parses_fields_after_any_name() {
@@ -200,6 +203,7 @@ mod tests {
             threads: 4,
             start_ticks: 55954,
             resident_pages: 416,
+            core: Some(5),
         };
         assert_eq!(ProcessStat::parse(STAT), Some(expected));
         assert_eq!(ProcessStat::name(STAT), Some(&b"a b) (c)"[..]));

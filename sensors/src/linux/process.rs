@@ -7,6 +7,7 @@ use std::fmt;
 
 use gnntop_wire::Quantity;
 
+use super::core_clock::CoreClock;
 use super::descendants::Descendants;
 use super::hot_file::{FileError, FileTrouble, HotFile, Snapshot};
 use super::parse::{ProcessStat, keyed, ns_per_tick, page_bytes};
@@ -27,6 +28,7 @@ pub(super) struct ProcessSensor {
     status: HotFile,
     io: HotFile,
     run_queue: RunQueue,
+    core_clock: Option<CoreClock>,
     /// Start time of the process first seen under this PID.
     start_ticks: Option<i64>,
     /// The processes it has started, if they count as its own.
@@ -74,6 +76,7 @@ impl ProcessSensor {
             status_signals: register_status(registry),
             io_signals: register_io(registry),
             run_queue: RunQueue::new(options, registry),
+            core_clock: CoreClock::open(options, registry),
         }
     }
 
@@ -120,7 +123,8 @@ impl ProcessSensor {
             self.threads,
             self.run_queue.signal(),
         ];
-        for signal in of_stat.into_iter().chain(self.status_signals).chain(self.io_signals) {
+        let of_clock = self.core_clock.as_ref().map(CoreClock::signal);
+        for signal in of_stat.into_iter().chain(of_clock).chain(self.status_signals).chain(self.io_signals) {
             sink.absent(signal, t_ns, &reason);
         }
     }
@@ -159,6 +163,9 @@ impl Sensor for ProcessSensor {
                     descendants.add_to(&mut stat);
                 }
                 self.report_stat(t_ns, &stat, sink);
+                if let Some(clock) = &mut self.core_clock {
+                    clock.read(stat.core, sink);
+                }
             }
             Err(gone) => return self.report_gone(gone, sink),
         }

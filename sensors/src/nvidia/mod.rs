@@ -29,6 +29,8 @@ pub(crate) struct Nvidia {
     driver: Result<Driver, String>,
     gpus: Vec<Gpu>,
     count: SignalIndex,
+    /// GPUs that are not NVIDIA's.
+    others: u32,
     settings: Settings,
     library: Option<PathBuf>,
     /// Whether this is the observed program, whose descriptors must not be closed.
@@ -78,6 +80,7 @@ pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> (Nvidia,
         driver,
         gpus: Vec::new(),
         count,
+        others: 0,
         settings: Settings {
             pid: options.pid,
             in_container: in_container(options),
@@ -104,6 +107,11 @@ fn in_container(options: &SensorOptions) -> bool {
 }
 
 impl Nvidia {
+    /// Counts GPUs of other sensors: `gpu.count` is that of all.
+    pub(crate) fn count_others(&mut self, others: u32) {
+        self.others = others;
+    }
+
     fn find_gpus(&mut self, registry: &mut Registry) -> Vec<GpuInfo> {
         let Ok(driver) = &mut self.driver else { return Vec::new() };
         let version = driver.version();
@@ -174,11 +182,15 @@ impl Sensor for Nvidia {
             Err(reason) => {
                 let t_ns = monotonic_ns();
                 let of_gpus = self.gpus.iter().flat_map(Gpu::signals);
+                if self.others > 0 {
+                    sink.value(self.count, t_ns, self.others.into());
+                    return sink.all_absent(of_gpus, t_ns, reason);
+                }
                 return sink.all_absent(std::iter::once(self.count).chain(of_gpus), t_ns, reason);
             }
         };
         match stamped(|| driver.device_count()) {
-            (t_ns, Ok(count)) => sink.value(self.count, t_ns, count.into()),
+            (t_ns, Ok(count)) => sink.value(self.count, t_ns, count.saturating_add(self.others).into()),
             (t_ns, Err(error)) => {
                 sink.absent(self.count, t_ns, &NvmlErrorText(&error));
                 if library_is_gone(&error) {

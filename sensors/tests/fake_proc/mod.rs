@@ -97,7 +97,7 @@ impl FakeProc {
     pub fn process_stat(&self, stat: &ProcessStat) {
         let ProcessStat { state, minor, major, user, system, threads, start, pages } = stat;
         let line = format!(
-            "{PID} (python (x)) {state} 1 1 1 0 -1 4194304 {minor} 7 {major} 9 {user} {system} 5 6 20 0 {threads} 0 {start} 3133440 {pages} 18446744073709551615 1\n"
+            "{PID} (python (x)) {state} 1 1 1 0 -1 4194304 {minor} 7 {major} 9 {user} {system} 5 6 20 0 {threads} 0 {start} 3133440 {pages} 18446744073709551615 1 2 3 4 5 6 7 8 9 10 11 12 17 1\n"
         );
         self.write("proc/4242/stat", line);
     }

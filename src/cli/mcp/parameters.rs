@@ -24,6 +24,16 @@ impl<'a> Arguments<'a> {
         Ok(self.known(name, "true or false", Value::as_bool)?.unwrap_or(false))
     }
 
+    /// A list of texts, of which there must be at least one.
+    pub(super) fn texts(self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+        let read = |value: &Value| {
+            let words: Option<Vec<String>> =
+                value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+            words.filter(|words| !words.is_empty())
+        };
+        self.known(name, "a list of at least one text", read)
+    }
+
     fn known<T>(self, name: &str, kind: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>, Refusal> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::run_tools;
-use crate::report::{Document, Options, Report};
+use crate::cli::otlp::decoded;
+use crate::report::{Document, Report};
 
 const FINDINGS: &str = "gnntop://findings";
 const REPORT_BEGIN: &str = "gnntop://run/";
@@ -34,15 +35,15 @@ pub(super) fn read(parameters: &Value) -> Result<Value, Refusal> {
         include_str!("../../../docs/findings.md").to_owned()
     } else {
         let run = uri.strip_prefix(REPORT_BEGIN).and_then(|rest| rest.strip_suffix(REPORT_END));
-        let run = run.filter(|run| !run.is_empty() && !run.contains('/'));
-        report(run.ok_or_else(|| Refusal::parameters(format!("there is no resource {uri:?}")))?)?
+        let run = run.filter(|run| !run.is_empty() && !run.contains('/')).and_then(decoded);
+        report(&run.ok_or_else(|| Refusal::parameters(format!("there is no resource {uri:?}")))?)?
     };
     Ok(json!({ "contents": [{ "uri": uri, "mimeType": MARKDOWN, "text": text }] }))
 }
 
 fn report(name: &str) -> Result<String, Refusal> {
-    let run = run_tools::read(Some(name), None).map_err(|error| Refusal::parameters(format!("{error:#}")))?;
-    let options = Options::default();
+    let read = run_tools::read(Some(name), None).and_then(|run| Ok((run, run_tools::options(0)?)));
+    let (run, options) = read.map_err(|error| Refusal::parameters(format!("{error:#}")))?;
     let report = Report::new(&options.catalogue(&run), &options);
     Ok(Document::from_reports(&[(name, &report)]).to_markdown())
 }

@@ -47,7 +47,7 @@ fn read_asked(arguments: Arguments<'_>) -> Result<Run, ToolError> {
     Ok(read(arguments.text("run")?, rank)?)
 }
 
-fn options(skip_steps: u64) -> anyhow::Result<Options> {
+pub(super) fn options(skip_steps: u64) -> anyhow::Result<Options> {
     let assumptions = Settings::assumptions(&EnergyArguments::default())?;
     Ok(Options { assumptions, skip_steps, ..Options::default() })
 }

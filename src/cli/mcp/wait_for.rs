@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::answer::Answer;
+use super::jobs::LONGEST_CALL;
 use super::parameters::Arguments;
 use super::refusal::ToolError;
 use super::run_tools::check_name;
@@ -14,15 +15,13 @@ use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::Target;
 use gnntop_analysis::source::{SourceState, follow};
 
-/// The longest wait: clients give up on a tool that takes longer.
-const LONGEST: Duration = Duration::from_secs(60);
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits until a live run has this many steps, or has ended.
 pub(super) fn wait_for(arguments: Arguments<'_>) -> Result<Answer, ToolError> {
     let steps = arguments.number("steps")?;
-    let longest = arguments.number("seconds")?.map_or(LONGEST, Duration::from_secs).min(LONGEST);
+    let longest = arguments.number("seconds")?.map_or(LONGEST_CALL, Duration::from_secs).min(LONGEST_CALL);
     let named = arguments.text("run")?;
     check_name(named)?;
     let session = match named::find(named).map_err(anyhow::Error::new)? {

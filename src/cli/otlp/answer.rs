@@ -10,6 +10,8 @@ use serde_json::Value;
 pub(super) const MOST: usize = 64 * 1024;
 /// Letters of a collector's message that are shown.
 const LONGEST_MESSAGE: usize = 200;
+/// Digits of a number that are shown: those of the largest that the protocol has.
+const LONGEST_COUNT: usize = 20;
 
 /// An answer to a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,17 +46,21 @@ impl Answer {
         matches!(self.status, 429 | 502 | 503 | 504)
     }
 
-    /// What the collector says in words: of a failure, or of values that it has rejected.
-    pub(super) fn message(&self) -> Option<String> {
+    /// Whether it says that values were rejected.
+    pub(super) fn has_rejected(&self) -> bool {
+        self.body().is_some_and(|body| rejected(&body) != "0")
+    }
+
+    fn body(&self) -> Option<Value> {
         // What is around it belongs to HTTP: lengths of chunks.
         let (begin, end) = (self.body.find('{')?, self.body.rfind('}')?);
-        let body: Value = serde_json::from_str(self.body.get(begin..=end)?).ok()?;
-        let partial = &body["partialSuccess"];
-        let rejected = match &partial["rejectedDataPoints"] {
-            Value::String(count) => count.clone(),
-            Value::Number(count) => count.to_string(),
-            _ => "0".to_owned(),
-        };
+        serde_json::from_str(self.body.get(begin..=end)?).ok()
+    }
+
+    /// What the collector says in words: of a failure, or of values that it has rejected.
+    pub(super) fn message(&self) -> Option<String> {
+        let body = self.body()?;
+        let (partial, rejected) = (&body["partialSuccess"], rejected(&body));
         let said = partial["errorMessage"].as_str().or(body["message"].as_str()).unwrap_or_default();
         let said: String = text::clean(said.as_bytes()).chars().take(LONGEST_MESSAGE).collect();
         match (rejected.as_str(), said.as_str()) {
@@ -64,6 +70,16 @@ impl Answer {
             _ => Some(format!("{rejected} values were rejected: {said}")),
         }
     }
+}
+
+/// How many values were rejected, as it was said.
+fn rejected(body: &Value) -> String {
+    let count = match &body["partialSuccess"]["rejectedDataPoints"] {
+        Value::String(count) => text::clean(count.as_bytes()),
+        Value::Number(count) => count.to_string(),
+        _ => String::new(),
+    };
+    if count.is_empty() { "0".to_owned() } else { count.chars().take(LONGEST_COUNT).collect() }
 }
 
 /// Whether everything has arrived, as far as the head says how much that is.
@@ -126,7 +142,11 @@ mod tests {
         let message = answer(&format!("HTTP/1.1 200 OK\r\n\r\n4a\r\n{body}\r\n0\r\n")).message().unwrap();
         assert!(message.starts_with("3 values were rejected: too ") && !message.contains('\u{1b}'), "{message}");
         let number = answer("HTTP/1.1 200 OK\r\n\r\n{\"partialSuccess\":{\"rejectedDataPoints\":1}}");
-        assert_eq!(number.message().as_deref(), Some("1 values were rejected"));
+        assert_eq!((number.message().as_deref(), number.has_rejected()), (Some("1 values were rejected"), true));
+        let warning = answer("HTTP/1.1 200 OK\r\n\r\n{\"partialSuccess\":{\"errorMessage\":\"old\"}}");
+        assert_eq!((warning.message().as_deref(), warning.has_rejected()), (Some("old"), false));
+        let hostile = answer("HTTP/1.1 200 OK\r\n\r\n{\"partialSuccess\":{\"rejectedDataPoints\":\"\\u001b\"}}");
+        assert_eq!(hostile.message().as_deref(), Some("\u{fffd} values were rejected"));
     }
 
     #[test]

@@ -17,6 +17,15 @@ use post::Request;
 const SHORTEST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
+/// A request that a collector has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Delivered {
+    /// What the collector says of it, in words.
+    pub(super) said: Option<String>,
+    /// Whether it has rejected a part.
+    pub(super) is_partial: bool,
+}
+
 /// How requests reach a collector.
 pub(super) struct Delivery {
     settings: OtlpSettings,
@@ -29,12 +38,12 @@ impl Delivery {
         Self { settings, not_before: None }
     }
 
-    /// Sends a request. Returns what the collector says if it has not taken all of it. Where nobody answers, the last request of
+    /// Sends a request. Where nobody answers, the last request of
     /// a run is not repeated: somebody waits for the run's end.
     ///
     /// # Errors
     /// In words, why it was not delivered until `deadline`.
-    pub(super) fn send(&mut self, body: &[u8], deadline: Instant, is_last: bool) -> Result<Option<String>, String> {
+    pub(super) fn send(&mut self, body: &[u8], deadline: Instant, is_last: bool) -> Result<Delivered, String> {
         if self.not_before.is_some_and(|until| until > Instant::now()) {
             return Err("the collector has asked to wait".to_owned());
         }
@@ -43,7 +52,9 @@ impl Delivery {
         let mut wait = SHORTEST_WAIT;
         loop {
             let (why, asked) = match self.post(&body, deadline) {
-                Ok(answer) if answer.is_success() => return Ok(answer.message()),
+                Ok(answer) if answer.is_success() => {
+                    return Ok(Delivered { said: answer.message(), is_partial: answer.has_rejected() });
+                }
                 Ok(answer) => {
                     let said = answer.message().map_or_else(String::new, |said| format!(": {said}"));
                     let why = format!("it answers with status {}{said}", answer.status);
@@ -55,10 +66,11 @@ impl Delivery {
                 Err(error) if is_last => return Err(error.to_string()),
                 Err(error) => (error.to_string(), None),
             };
-            let pause = asked.unwrap_or_else(|| with_jitter(wait));
+            // One that asks for no wait at all gets the usual ones: it is busy.
+            let pause = asked.unwrap_or_default().max(with_jitter(wait));
             let next = Instant::now().checked_add(pause);
             if next.is_none_or(|next| next >= deadline) {
-                self.not_before = asked.and(next);
+                self.not_before = asked.filter(|asked| *asked >= pause).and(next);
                 return Err(why);
             }
             thread::sleep(pause);
@@ -69,7 +81,18 @@ impl Delivery {
     fn post(&self, body: &[u8], deadline: Instant) -> io::Result<super::answer::Answer> {
         let OtlpSettings { endpoint, headers, is_compressed, tls, .. } = &self.settings;
         let request = Request { endpoint, headers, body, is_compressed: *is_compressed };
-        if endpoint.is_encrypted { encrypted::post(&request, tls, deadline) } else { post::post(&request, deadline) }
+        let answer = if endpoint.is_encrypted {
+            encrypted::post(&request, tls, deadline)
+        } else {
+            post::post(&request, deadline)
+        };
+        answer.map_err(|error| {
+            // The system has a time of its own, of which it says another kind of error.
+            let is_ours = matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
+                && error.raw_os_error() != Some(libc::ETIMEDOUT);
+            let text = || format!("the collector did not answer within {} s", self.settings.timeout.as_secs_f64());
+            if is_ours { io::Error::new(io::ErrorKind::TimedOut, text()) } else { error }
+        })
     }
 }
 
@@ -116,7 +139,7 @@ mod tests {
         (settings, thread::spawn(serve))
     }
 
-    fn send(settings: OtlpSettings, is_last: bool) -> Result<Option<String>, String> {
+    fn send(settings: OtlpSettings, is_last: bool) -> Result<Delivered, String> {
         Delivery::new(settings).send(b"figures END", Instant::now() + LONG, is_last)
     }
 
@@ -128,7 +151,7 @@ mod tests {
             "",
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
         ]);
-        assert_eq!(send(settings, false), Ok(None));
+        assert_eq!(send(settings, false), Ok(Delivered::default()));
         let sent = collector.join().unwrap();
         assert!(sent.windows(2).all(|two| two[0] == two[1]));
         let text = String::from_utf8_lossy(&sent[0]);
@@ -137,6 +160,18 @@ mod tests {
             text.contains("\r\nContent-Type: application/json\r\n") && text.contains("\r\n\r\nfigures END"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn busy_collector_that_asks_for_no_wait_gets_the_usual_ones() {
+        // Three waits of at least 0.25, 0.5 and 1 s do not fit into its time, and three of none would.
+        const BUSY: &str = "HTTP/1.1 429 X\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n";
+        let (settings, _) = collector(&[BUSY, BUSY, BUSY, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]);
+        let deadline = Instant::now() + Duration::from_millis(1500);
+        let mut delivery = Delivery::new(settings);
+        assert!(delivery.send(b"figures END", deadline, false).is_err());
+        let later = delivery.send(b"figures END", Instant::now() + LONG, false);
+        assert_eq!(later, Ok(Delivered::default()), "it has not asked to wait");
     }
 
     #[test]
@@ -168,14 +203,15 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let settings = OtlpSettings::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
         let mut delivery = Delivery::new(settings);
-        assert!(delivery.send(b"END", Instant::now() + Duration::from_millis(50), true).is_err());
+        let sent = delivery.send(b"END", Instant::now() + Duration::from_millis(50), true);
+        assert_eq!(sent, Err("the collector did not answer within 10 s".to_owned()));
     }
 
     #[test]
     fn compressed_body_says_so_and_is_gzip() {
         let (mut settings, collector) = collector(&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"]);
         settings.is_compressed = true;
-        assert_eq!(send(settings, false), Ok(None));
+        assert_eq!(send(settings, false), Ok(Delivered::default()));
         assert!(String::from_utf8_lossy(&collector.join().unwrap()[0]).contains("Content-Encoding: gzip\r\n"));
         let mut text = String::new();
         flate2::read::GzDecoder::new(gzip(b"figures").unwrap().as_slice()).read_to_string(&mut text).unwrap();

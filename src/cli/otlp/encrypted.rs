@@ -3,17 +3,20 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::super::piped::{curl_option, run_with_input};
-use super::answer::Answer;
+use super::answer::{Answer, MOST};
 use super::post::Request;
 use super::settings::TlsFiles;
 
 /// `curl` ends by itself; it is waited for a little longer.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How `curl` ends that had no answer in time.
+const CURL_TIMEOUT: i32 = 28;
 
 /// Sends a request and reads the answer until `deadline`.
 ///
@@ -34,11 +37,16 @@ pub(super) fn post(request: &Request<'_>, tls: &TlsFiles, deadline: Instant) -> 
         io::ErrorKind::NotFound => io::Error::new(error.kind(), "https needs curl, which is not installed"),
         _ => error,
     })?;
+    if status.code() == Some(CURL_TIMEOUT) {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
     if !status.success() {
         let text = fs::read_to_string(failure.path()).unwrap_or_default();
         return Err(io::Error::other(text.lines().next().unwrap_or("curl failed").to_owned()));
     }
-    Answer::parse(&fs::read(answer.path())?)
+    let mut bytes = Vec::new();
+    answer.reopen()?.take(MOST as u64).read_to_end(&mut bytes)?;
+    Answer::parse(&bytes)
 }
 
 /// What `curl --config` reads, but for the files of this one request.
@@ -49,6 +57,7 @@ fn config(request: &Request<'_>, tls: &TlsFiles, left: Duration) -> String {
     config += &curl_option("header", "Expect:");
     let _ = write!(config, "max-time = {:.3}\nsilent\nshow-error\ninclude\nhttp1.1\n", left.as_secs_f64().max(0.001));
     config += "suppress-connect-headers\nproto = \"=https\"\n";
+    let _ = writeln!(config, "max-filesize = {MOST}");
     for (name, file) in [("cacert", &tls.authority), ("cert", &tls.certificate), ("key", &tls.key)] {
         config.extend(file.iter().map(|path| curl_option(name, &path.display().to_string())));
     }

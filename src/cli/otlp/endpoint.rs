@@ -59,6 +59,12 @@ impl Endpoint {
         self
     }
 
+    /// The address for people: its query may hold a password.
+    pub(super) fn shown(&self) -> String {
+        let whole = self.to_string();
+        whole.split('?').next().unwrap_or_default().to_owned()
+    }
+
     /// What its `Host` header says.
     pub(super) fn authority(&self) -> String {
         let usual = if self.is_encrypted { 443 } else { 80 };
@@ -89,6 +95,7 @@ mod tests {
         assert_eq!(metrics("https://a/v1/metrics/"), "https://a/v1/metrics");
         assert_eq!(metrics("https://[::1]:4318?key=1"), "https://[::1]:4318/v1/metrics?key=1");
         assert_eq!(metrics("http://[::1]"), "http://[::1]/v1/metrics");
+        assert_eq!(Endpoint::parse("https://a/b?key=secret").unwrap().shown(), "https://a/b");
     }
 
     #[test]

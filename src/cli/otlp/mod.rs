@@ -7,7 +7,7 @@
 //!      ▼
 //! delivery.rs  one request until it is accepted, with the retries of the specification, within its time
 //!      ▼
-//! post.rs      one POST over TCP; encrypted.rs: the same by curl; answer.rs: what comes back
+//! post.rs      one POST over TCP; encrypted.rs: the same by curl; answer.rs: what comes back; json_post.rs: both, for another service
 //! ```
 //!
 //! Only the keeper of a run and `gnntop push` do this: the program that is observed never waits for a network.
@@ -16,9 +16,11 @@ mod answer;
 mod delivery;
 mod encrypted;
 mod endpoint;
+mod json_post;
 mod post;
 mod pusher;
 mod settings;
 
+pub(super) use json_post::JsonService;
 pub(super) use pusher::{Pusher, push_until};
-pub(super) use settings::{OtlpArguments, OtlpSettings, parse_address};
+pub(super) use settings::{OtlpArguments, OtlpSettings, decoded, parse_address};

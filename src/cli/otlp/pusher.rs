@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::delivery::Delivery;
+use super::delivery::{Delivered, Delivery};
 use super::settings::OtlpSettings;
 use crate::export::otlp;
 use gnntop_analysis::energy::Assumptions;
@@ -27,9 +27,11 @@ pub(in super::super) struct Pusher {
     judgement: Judgement,
     /// What of the run was sent last.
     sent: Option<(Option<u32>, u64)>,
+    /// Whether a failure was said, and what the collector has said of what it took.
     has_warned: bool,
-    /// Why the last request was not delivered.
-    failure: Option<String>,
+    has_answered: bool,
+    /// What became of the last request, or why it was not delivered.
+    outcome: Result<Delivered, String>,
 }
 
 impl Pusher {
@@ -48,11 +50,13 @@ impl Pusher {
             judgement: Judgement::default(),
             sent: None,
             has_warned: false,
-            failure: None,
+            has_answered: false,
+            outcome: Ok(Delivered::default()),
         }
     }
 
-    /// Sends the figures, unless they were sent. `warn` hears of the first failure, and of one of the last request.
+    /// Sends the figures, unless they were sent. `warn` hears of the first failure before the last request, and of the first answer
+    /// that says more than that all is well.
     pub(in super::super) fn push(&mut self, is_last: bool, warn: &dyn Fn(&str)) {
         let revision = self.run.revision();
         if self.sent == Some(revision) {
@@ -68,26 +72,29 @@ impl Pusher {
         let deadline = Instant::now() + self.settings.timeout();
         let outcome = self.delivery.send(body.to_string().as_bytes(), deadline, is_last);
         let address = self.settings.address();
-        let said = match &outcome {
-            Ok(said) => said.as_ref().map(|said| format!("{address}: {said}")),
-            Err(why) if is_last => Some(format!("the last figures did not reach {address}: {why}")),
-            Err(why) => {
-                let seconds = self.settings.interval().as_secs_f64();
-                Some(format!("figures do not reach {address}: {why}; they are sent again every {seconds} s"))
+        match &outcome {
+            Ok(Delivered { said: Some(said), .. }) if !std::mem::replace(&mut self.has_answered, true) => {
+                warn(&format!("{address}: {said}"));
             }
-        };
-        if let Some(said) = said
-            && (is_last && outcome.is_err() || !std::mem::replace(&mut self.has_warned, true))
-        {
-            warn(&said);
+            Err(why) if !is_last && !std::mem::replace(&mut self.has_warned, true) => {
+                let seconds = self.settings.interval().as_secs_f64();
+                warn(&format!("figures do not reach {address}: {why}; they are sent again every {seconds} s"));
+            }
+            _ => (),
         }
-        self.failure = outcome.err();
-        self.sent = if self.failure.is_none() { Some(revision) } else { self.sent };
+        self.sent = if outcome.is_ok() { Some(revision) } else { self.sent };
+        self.outcome = outcome;
     }
 
     /// Why the last request was not delivered, if it was not.
     pub(in super::super) fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+        self.outcome.as_ref().err().map(String::as_str)
+    }
+
+    /// What the collector says of the last request, and whether it has rejected a part.
+    pub(in super::super) fn answer(&self) -> Option<(&str, bool)> {
+        let delivered = self.outcome.as_ref().ok()?;
+        Some((delivered.said.as_deref()?, delivered.is_partial))
     }
 
     /// Whether no session has begun.

@@ -65,7 +65,8 @@ impl OtlpSettings {
     fn read(address: &str, variable: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
         let variables = Variables(variable);
         if let Some(protocol) = variables.of_metrics("PROTOCOL").filter(|protocol| protocol != "http/json") {
-            let text = format!("OTEL_EXPORTER_OTLP_PROTOCOL asks for {protocol}: gnntop speaks only http/json");
+            let name = variables.metrics_name("PROTOCOL");
+            let text = format!("{name} asks for {protocol}: gnntop speaks only http/json");
             return Err(UsageError::with_message(text));
         }
         if let Some(wanted) = variables.of_name("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE")
@@ -76,7 +77,8 @@ impl OtlpSettings {
         }
         let compression = variables.of_metrics("COMPRESSION");
         if compression.as_ref().is_some_and(|compression| !["gzip", "none"].contains(&compression.as_str())) {
-            return Err(UsageError::with_message("OTEL_EXPORTER_OTLP_COMPRESSION must be gzip or none"));
+            let name = variables.metrics_name("COMPRESSION");
+            return Err(UsageError::with_message(format!("{name} must be gzip or none")));
         }
         let file = |name| variables.of_metrics(name).map(PathBuf::from);
         Ok(Self {
@@ -106,7 +108,7 @@ impl OtlpSettings {
 
     /// Where figures go, for people.
     pub(in super::super) fn address(&self) -> String {
-        self.endpoint.to_string()
+        self.endpoint.shown()
     }
 
     /// Time between two requests.
@@ -184,11 +186,12 @@ fn wrong(name: &str, why: &str) -> anyhow::Error {
 }
 
 /// A value whose `%41` are bytes; `None` if they make no text.
-fn decoded(text: &str) -> Option<String> {
+pub(in super::super) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).filter(|_| *first == b'%').and_then(|code| std::str::from_utf8(code).ok());
+        let code = after.get(..2).filter(|code| *first == b'%' && code.iter().all(u8::is_ascii_hexdigit));
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
         let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
         bytes.push(byte.unwrap_or(*first));
         rest = if byte.is_some() { &after[2..] } else { after };

@@ -11,14 +11,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::exit::NotStarted;
 use super::super::patience::{PATIENCE, within};
-use super::super::signals;
+use super::super::{passing_on, signals};
 use super::collector::Output;
 use super::spawn::spawn;
-use crate::death::{Death, MemoryFigures, MemoryWatch, ProcessEnd};
+use crate::death::{CpuFigures, Death, MemoryFigures, MemoryWatch, ProcessEnd};
 use crate::log;
 use anyhow::Context;
+use gnntop_analysis::source::program_name::is_shell;
 use gnntop_sessions::{Error, PrivateDir, layout, user_id};
 use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 /// Time between two looks whether the program has ended.
 pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
@@ -59,8 +61,14 @@ pub(super) struct Child {
     /// Why nothing that it publishes can be kept, if that is so.
     unpublished: Option<String>,
     memory: MemoryWatch,
+    /// Its short name if it was a shell when it was last seen; a shell may execute another program in its place.
+    shell: Option<String>,
+    /// Its CPU time, once it has ended.
+    cpu: CpuFigures,
     /// How it ended, once it has.
     status: Option<ExitStatus>,
+    /// Whether output of it is lost, and its log does not say so.
+    has_untold_losses: bool,
 }
 
 impl Child {
@@ -92,14 +100,14 @@ impl Child {
         // The program may go to another folder.
         let absolute = std::path::absolute(&dir).unwrap_or_else(|_| dir.clone());
         ours.push(("GNNTOP_DIR", absolute.as_os_str()));
-        let ignores_exit_codes = signals::keep_exit_codes();
+        let ignores_exit_codes = passing_on::keep_exit_codes();
         let start = |variables: &[(&str, &OsStr)]| {
             spawn(program, arguments, |command| {
                 command.stdin(stdin()).stdout(stream()).stderr(stream()).envs(variables.iter().copied());
                 // Ctrl-C at the terminal reaches only this process, and is passed on once.
                 command.process_group(0);
                 if ignores_exit_codes {
-                    signals::ignore_exit_codes(command);
+                    passing_on::ignore_exit_codes(command);
                 }
             })
         };
@@ -111,7 +119,18 @@ impl Child {
         });
         let child = child.map_err(|error| NotStarted::new(&program.to_string_lossy(), &error))?;
         let memory = MemoryWatch::start(child.id());
-        Ok(Self { child, name: name.to_owned(), output, unpublished, memory, status: None })
+        let (shell, cpu) = (shell_name(child.id()), CpuFigures::default());
+        Ok(Self {
+            child,
+            name: name.to_owned(),
+            output,
+            unpublished,
+            memory,
+            shell,
+            cpu,
+            status: None,
+            has_untold_losses: false,
+        })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -135,15 +154,45 @@ impl Child {
 
     /// The exit code, once it has ended and its output is in the log.
     pub(super) fn try_wait(&mut self) -> io::Result<Option<u8>> {
+        if self.look_at_end() == Some(false) {
+            return Ok(None);
+        }
         self.status = self.child.try_wait()?;
-        self.output.iter().filter(|_| self.status.is_some()).for_each(Output::settle);
+        if self.status.is_some() {
+            self.has_untold_losses = self.output.as_ref().is_some_and(Output::settle);
+        }
         Ok(self.status.map(exit_code))
+    }
+
+    /// Whether it has ended, and if so what the system still knows of it, which is until it is waited for; `None` if the system does not say.
+    fn look_at_end(&mut self) -> Option<bool> {
+        let process = Pid::from_raw(i32::try_from(self.child.id()).ok()?)?;
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let has_ended = waitid(WaitId::Pid(process), ended).ok()?.is_some();
+        if has_ended {
+            self.cpu = CpuFigures::of_ended(self.child.id());
+            self.shell = self.shell.take().filter(|shell| short_name(self.child.id()).as_ref() == Some(shell));
+        } else if let Some(is_shell) = runs_shell(self.child.id()) {
+            let known = if is_shell { shell_name(self.child.id()).or_else(|| self.shell.take()) } else { None };
+            self.shell = known;
+        }
+        Some(has_ended)
     }
 
     /// How it ended, once it has.
     pub(super) fn ended(&self) -> Option<ProcessEnd> {
         let status = self.status?;
         status.code().map(ProcessEnd::Code).or_else(|| status.signal().map(ProcessEnd::Signal))
+    }
+
+    /// Its CPU time, once it has ended.
+    pub(super) fn cpu_figures(&self) -> CpuFigures {
+        self.cpu
+    }
+
+    /// Whether it was a shell to its end, which may have run a script.
+    pub(super) fn is_shell(&self) -> bool {
+        self.shell.is_some()
     }
 
     /// Whether it has ended with exit code 0.
@@ -175,7 +224,11 @@ impl Child {
     /// it died.
     pub(super) fn ending_lines(&self, code: u8, death: Option<&Death>) -> Vec<String> {
         let death = death.filter(|_| code != 0).map(|death| death.text.clone());
-        self.unpublished.iter().cloned().chain(self.report_failure(code)).chain(death).collect()
+        let lost = self
+            .log_path()
+            .filter(|_| self.has_untold_losses)
+            .map(|log| format!("output of {} is missing in {}: it could not be written", self.name, log_place(log)));
+        self.unpublished.iter().cloned().chain(lost).chain(self.report_failure(code)).chain(death).collect()
     }
 
     fn report_failure(&self, code: u8) -> Vec<String> {
@@ -186,6 +239,23 @@ impl Child {
         lines.extend(last[last.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}")));
         lines
     }
+}
+
+/// Whether a process runs a shell now, whose exit code may tell of a signal that ended another program; `None` once it is about to end, or is not ours.
+fn runs_shell(pid: u32) -> Option<bool> {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Some(program.file_name().and_then(OsStr::to_str).is_some_and(is_shell))
+}
+
+/// The short name of a process that runs a shell now, if that is certain.
+fn shell_name(pid: u32) -> Option<String> {
+    // Before and after: what runs a script may execute the shell in between, under another name.
+    let is_shell = || runs_shell(pid) == Some(true);
+    is_shell().then(|| short_name(pid)).flatten().filter(|_| is_shell())
+}
+
+fn short_name(pid: u32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()
 }
 
 /// The child's own code, 128 + N where signal N ended it.
@@ -218,8 +288,11 @@ fn choose_log_dir(sessions: &Path) -> (PathBuf, Option<String>) {
 /// Whether anything can be published in the directory of all sessions, and else why not; `None` if it does not answer.
 pub(super) fn check_usable(sessions: &Path) -> Option<Result<(), String>> {
     let dir = sessions.to_owned();
-    let made = within(PATIENCE, move || PrivateDir::create(&dir).map(drop))?;
-    Some(made.map_err(|error| format!("nothing can be published in {}: {error}", sessions.display())))
+    let made = within(PATIENCE, move || -> Result<(), String> {
+        PrivateDir::create(&dir).map_err(|error| error.to_string())?;
+        tempfile::tempfile_in(&dir).map(drop).map_err(|error| format!("no file can be made there: {error}"))
+    })?;
+    Some(made.map_err(|why| format!("nothing can be published in {}: {why}", sessions.display())))
 }
 
 /// Output that goes into a log, and the end of the pipe that fills it; neither if there can be no log.
@@ -264,7 +337,7 @@ fn start_log(dir: &Path, name: &str, warn: impl Fn(&str) + Send + 'static) -> Re
 /// Where logs go if the directory of sessions cannot have them: into one that we make, or check, because anyone can
 /// write to its parent.
 fn fallback_log_dir() -> PathBuf {
-    std::env::temp_dir().join(format!("gnntop-{}-logs", user_id()))
+    layout::temporary_dir().join(format!("gnntop-{}-logs", user_id()))
 }
 
 fn remove_old_logs(dir: &PrivateDir) {

@@ -14,7 +14,7 @@ use anyhow::Context;
 use gnntop_sessions::PrivateDir;
 
 use super::super::exit::SUCCESS;
-use super::super::signals::passed_on;
+use super::super::passing_on::passed_on;
 use super::inherited::Inherited;
 use super::messages::{MessageReader, ToCollector, send};
 use crate::log::{BoundedLog, Pump};
@@ -74,6 +74,7 @@ fn answer(owner: &UnixStream, pump: &Pump) {
         let answer = match asked {
             ToCollector::Ping => true,
             ToCollector::Settle => pump.wait_written(SETTLE),
+            ToCollector::HasUntoldLosses => pump.has_untold_losses(),
             ToCollector::Dropped(bytes) => {
                 pump.lose(bytes);
                 true

@@ -39,8 +39,9 @@ pub(super) struct Output {
 struct Collector {
     socket: UnixStream,
     incoming: MessageReader,
-    /// Messages that it has not answered.
+    /// Messages that it has not answered, and the last answer.
     unanswered: usize,
+    answer: bool,
 }
 
 impl Output {
@@ -63,7 +64,7 @@ impl Output {
         let process = std::os::unix::process::CommandExt::process_group(command.stderr(Stdio::null()), 0).spawn()?;
         // It holds the other end of the socket until it is gone.
         drop(command);
-        let collector = Collector { socket, incoming: MessageReader::default(), unanswered: 0 };
+        let collector = Collector { socket, incoming: MessageReader::default(), unanswered: 0, answer: false };
         let collector = Arc::new(Mutex::new(collector));
         let guarded = Arc::clone(&collector);
         let guard = move || guard(pipe, &guarded, process, &warn);
@@ -76,11 +77,17 @@ impl Output {
         &self.log
     }
 
-    /// Waits until all that was written so far is in the log. Does not wait long for a disk that hangs.
-    pub(super) fn settle(&self) {
-        let is_in_log = lock(&self.collector).ask(&ToCollector::Settle);
+    /// Waits until all that was written so far is in the log. Does not wait long for a disk that hangs. Returns whether output is lost
+    /// that the log does not report.
+    pub(super) fn settle(&self) -> bool {
+        let mut collector = lock(&self.collector);
+        if collector.ask(&ToCollector::Settle) {
+            return collector.ask(&ToCollector::HasUntoldLosses) && collector.answer;
+        }
+        drop(collector);
         // It may be about to end, because the program closed its output before.
-        let _ = is_in_log || self.wait_closed(POLL_INTERVAL);
+        self.wait_closed(POLL_INTERVAL);
+        false
     }
 
     /// Whether no process can write any more and everything is in the log, or is within this time.
@@ -123,8 +130,11 @@ impl Collector {
     fn has_answered_within(&mut self, wait: Duration) -> bool {
         // A read that waits for no time is an error; if it cannot be set, the read waits, and is repeated.
         let _ = self.socket.set_read_timeout(Some(wait.max(Duration::from_millis(1))));
-        while self.unanswered > 0 && self.incoming.next::<bool>(&self.socket).is_some() {
+        while self.unanswered > 0
+            && let Some(answer) = self.incoming.next::<bool>(&self.socket)
+        {
             self.unanswered -= 1;
+            self.answer = answer;
         }
         self.unanswered == 0
     }
@@ -196,7 +206,7 @@ mod tests {
     #[test]
     fn has_answered_until_takes_answers_that_came_in_time() {
         let (socket, theirs) = UnixStream::pair().unwrap();
-        let mut collector = Collector { socket, incoming: MessageReader::default(), unanswered: 2 };
+        let mut collector = Collector { socket, incoming: MessageReader::default(), unanswered: 2, answer: false };
         let long_ago = Instant::now();
         assert!(!collector.has_answered_until(long_ago));
         (0..2).for_each(|_| send(&theirs, &true));
@@ -206,7 +216,7 @@ mod tests {
     #[test]
     fn drop_output_reports_collector_that_was_stopped_and_then_killed() {
         let (socket, theirs) = UnixStream::pair().unwrap();
-        let mut collector = Collector { socket, incoming: MessageReader::default(), unanswered: 1 };
+        let mut collector = Collector { socket, incoming: MessageReader::default(), unanswered: 1, answer: false };
         assert!(!collector.has_answered_within(Duration::ZERO) && !collector.incoming.is_over(), "it is stopped");
         drop(theirs);
         let (mut pipe, mut end) = io::pipe().unwrap();

@@ -13,14 +13,16 @@ use std::time::Duration;
 use std::{fmt, thread};
 
 use anyhow::{Context, bail};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 
 use super::super::exit::{FAILURE, NotStarted};
 use super::super::layers::Layer;
 use super::super::output;
-use super::super::signals::{passed_on, without_ignored};
+use super::super::passing_on::passed_on;
+use super::super::signals::without_ignored;
 use super::child::log_place;
+use super::execution::execute_in_child;
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::{Status, exit_record};
@@ -47,6 +49,8 @@ struct Inbox {
     warnings: Vec<String>,
     /// Lines that were not printed yet.
     unprinted: Vec<String>,
+    /// Whether a signal was for the view alone, until that is asked for.
+    hung_up: bool,
     /// How the program ended, once it has.
     ended: Option<u8>,
     /// Why it died, in a paragraph and in a word, until the view has it.
@@ -73,6 +77,7 @@ impl KeeperClient {
         let mut keeper = Command::new(own);
         keeper.args(words).envs(variables).stdin(stdin).stdout(OwnedFd::from(theirs));
         keeper.stderr(terminal.map_or_else(Stdio::null, Stdio::from));
+        execute_in_child(&mut keeper).context("cannot start the keeper")?;
         keeper.spawn().context("cannot start the keeper")?;
         // It holds the other end of the socket until it is gone.
         drop(keeper);
@@ -89,10 +94,11 @@ impl KeeperClient {
                     let signal_sender = SignalSender(socket.try_clone().context("cannot talk to the keeper")?);
                     return Ok(Self { pid, log, answers, inbox: KeeperInbox::new(socket, incoming), signal_sender });
                 }
+                KeeperMessage::HungUp => (),
                 KeeperMessage::Ended { .. } => break,
             }
         }
-        bail!("the keeper ended before it started the program")
+        bail!("gnntop's keeper was killed while it started the program, which may be running: `ps` shows whether it is")
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -127,6 +133,11 @@ impl KeeperClient {
         inbox.ended
     }
 
+    /// Whether a signal has come that is for the view alone, since the last call.
+    pub(super) fn take_hangup(&self) -> bool {
+        std::mem::take(&mut self.inbox.lock().hung_up)
+    }
+
     /// What its keeper says, for a view of the program.
     pub(super) fn inbox(&self) -> KeeperInbox {
         self.inbox.clone()
@@ -136,7 +147,8 @@ impl KeeperClient {
 impl KeeperInbox {
     fn new(socket: UnixStream, incoming: MessageReader) -> Self {
         let (warnings, unprinted) = (Vec::new(), Vec::new());
-        Self(Arc::new(Mutex::new(Inbox { socket, incoming, warnings, unprinted, ended: None, died: None })))
+        let inbox = Inbox { socket, incoming, warnings, unprinted, hung_up: false, ended: None, died: None };
+        Self(Arc::new(Mutex::new(inbox)))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inbox> {
@@ -161,6 +173,7 @@ impl Inbox {
                     self.unprinted.push(format_warning(&text));
                     self.warnings.push(text);
                 }
+                KeeperMessage::HungUp => self.hung_up = true,
                 KeeperMessage::Ended { code, lines, died } => {
                     self.unprinted.extend(lines);
                     self.died = died;
@@ -261,8 +274,9 @@ impl SignalRelay {
     ///
     /// # Errors
     /// When the system refuses a handler.
-    pub(super) fn catch(on_hangup: OnHangup) -> io::Result<Self> {
-        let signals = Signals::new(without_ignored(passed_on()))?;
+    pub(super) fn catch(on_hangup: OnHangup, gives_terminal: bool) -> io::Result<Self> {
+        // The keeper and the program are in another session than the terminal, which tells only us its new size.
+        let signals = Signals::new(without_ignored(passed_on().chain(gives_terminal.then_some(SIGWINCH))))?;
         Ok(Self { signals, on_hangup })
     }
 

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::path_bytes;
+
 /// What the keeper says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum KeeperMessage {
@@ -21,10 +23,14 @@ pub(super) enum KeeperMessage {
     },
     Started {
         pid: u32,
+        #[serde(with = "path_bytes")]
         log: Option<PathBuf>,
         /// Where its Pythons answer.
+        #[serde(with = "path_bytes")]
         answers: Option<PathBuf>,
     },
+    /// A signal was not passed on, because it is for the view alone: a shell that ends sends it to what is stopped.
+    HungUp,
     Ended {
         /// Its exit code, 128 + N where signal N ended it.
         code: u8,
@@ -49,6 +55,8 @@ pub(super) enum ToCollector {
     Ping,
     /// Whether everything that was written so far is in the log.
     Settle,
+    /// Whether output is lost that the log does not report.
+    HasUntoldLosses,
     /// Its owner has dropped this many bytes of output.
     Dropped(u64),
 }

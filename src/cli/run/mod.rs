@@ -1,13 +1,13 @@
 //! `gnntop run`: starts a training run and opens the live view of it.
 //!
 //! ```text
-//! keeper.rs    the process that owns the program: starts it, records it, waits for it (`gnntop keep`)
+//! keeper.rs    the process that owns the program: starts it, records it, waits for it (`gnntop keep`); starter.rs: who started it
 //! started_program.rs  the program under the view, or without one, until somebody leaves it or it ends
-//! keeper_client.rs  the program as seen by the command that started the keeper, and signals for it; messages.rs: messages between them
-//! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`
+//! keeper_client.rs  the program as seen by the command that started the keeper, and signals for it; messages.rs: messages between them, with paths of any bytes (path_bytes.rs)
+//! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`; pid_space.rs: whether its processes are those here
 //! post_mortem.rs  why it died
-//! child.rs     the program itself, its exit code; spawn.rs: starts it; python.rs: its Pythons; recording.rs: its recording
-//! pushing.rs   its figures, sent to a collector
+//! child.rs     the program itself, its exit code; spawn.rs, execution.rs: start it; python.rs: its Pythons; recording.rs: its recording
+//! pushing.rs   its figures, sent to a collector; train_job.rs: its progress, told to Kubeflow; sharing.rs: its sessions, copied into a shared directory
 //! collect.rs   the process that writes its output to a log (`gnntop collect`); collector.rs: the same as its owner sees it
 //! options.rs   options for stacks, and our own after the name of a built-in training
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
@@ -19,18 +19,24 @@
 mod child;
 mod collect;
 mod collector;
+mod execution;
 mod inherited;
 mod keeper;
 mod keeper_client;
 mod messages;
 mod options;
+mod path_bytes;
+mod pid_space;
 mod post_mortem;
 mod pushing;
 mod python;
 mod recording;
 mod register;
+mod sharing;
 mod spawn;
 mod started_program;
+mod starter;
+mod train_job;
 mod unattended;
 
 use std::ffi::OsString;
@@ -50,18 +56,23 @@ use super::settings::{ScreenArguments, SensorArguments, Settings};
 use super::{output, retention, screen, suggestion, train};
 use child::own_command;
 use gnntop_analysis::source::program_name::program_name;
-use gnntop_sessions::layout::{RUN, RUN_STARTED_MS};
+use gnntop_sessions::layout::{GOAL, RUN, RUN_STARTED_MS};
+use gnntop_wire::Goal;
 use inherited::Inherited;
-use keeper::RecordOptions;
+use keeper::{KeptOptions, RecordOptions};
 use keeper_client::{KeeperClient, SignalRelay};
-use options::{StackArguments, given_twice, is_address, take_flag, take_optional_value, take_value};
+use options::{ResultArguments, StackArguments, given_twice, is_address, take_flag, take_optional_value, take_value};
 use python::PythonWatch;
-use started_program::StartedProgram;
+use started_program::{StartedProgram, note_not_shown};
 
 pub(super) use collect::{CollectArguments, collect};
 pub(super) use keeper::{KeepArguments, keep};
 pub(super) use keeper_client::OnHangup;
-pub(super) use register::{ProgramEntry, entries, find_by_process, launcher, unpublished};
+pub(super) use python::program_session;
+pub(super) use register::{
+    ProgramEntry, SignalError, entries, find_by_process, find_by_session, launcher, unpublished,
+};
+pub(super) use sharing::{IS_WHERE_SESSIONS_ARE, is_same_directory};
 pub(super) use unattended::{UnattendedEnd, UnattendedRun};
 
 const EXAMPLES: &str = "\
@@ -72,7 +83,9 @@ Examples:
   gnntop run --run night -- python train.py    again after it was killed: one history with the outage
   gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
   gnntop run --stacks 20 -- python train.py    and sample 20 Python stacks a second
+  gnntop run --share ~/gnntop -- python train.py    to be watched from other machines: GNNTOP_DIR=~/gnntop gnntop
   gnntop run --otlp http://collector:4318 pna    and send its figures to an OpenTelemetry collector; see `gnntop push --help`
+  gnntop run --to wandb -- python train.py  and write figures and the report into its W&B run, when that ends
   gnntop run --tty -- python train.py       a program that asks for something, or stops in a debugger
 
 `q` leaves the view; the program and its recording continue. `gnntop attach` shows it again, `gnntop stop` stops it.
@@ -104,6 +117,9 @@ pub(super) struct RunArguments {
     /// Run id. A restart with the same id continues its history
     #[arg(long = "run", value_name = "ID", value_parser = run_id)]
     run_id: Option<String>,
+    /// How far the run is meant to go: 20000 (steps) or 10ep (epochs) [default: what its Trainer says]
+    #[arg(long, value_name = "GOAL")]
+    goal: Option<Goal>,
     /// Give the program this terminal, as for a debugger, input() or a password; `gnntop attach` shows it elsewhere
     #[arg(long)]
     tty: bool,
@@ -113,8 +129,13 @@ pub(super) struct RunArguments {
     /// When the terminal closes (window, tmux, ssh): keep the program running, or send it SIGHUP
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnHangup::Keep)]
     on_hangup: OnHangup,
+    /// Copy the sessions into this directory, for other machines that see it [default: GNNTOP_SHARE, else none]
+    #[arg(long, value_name = "DIR")]
+    share: Option<PathBuf>,
     #[command(flatten)]
     otlp: OtlpArguments,
+    #[command(flatten)]
+    results: ResultArguments,
     #[command(flatten)]
     stacks: StackArguments,
     #[command(flatten)]
@@ -135,7 +156,7 @@ pub(super) struct RunArguments {
 }
 
 impl RunArguments {
-    /// `--record`, `--keep`, `--force`, `--otlp` and `--wait` mean the same after a training's name as before it. To the training
+    /// `--record`, `--keep`, `--force`, `--share`, `--otlp` and `--wait` mean the same after a training's name as before it. To the training
     /// itself `--record` would say to write that file instead of publishing, and there would be nothing to watch.
     fn take_own_options(&mut self) -> anyhow::Result<()> {
         self.force |= take_flag(&mut self.words, "--force");
@@ -158,6 +179,11 @@ impl RunArguments {
             if self.slow.replace(steps).is_some() {
                 return Err(given_twice("--slow"));
             }
+        }
+        if let Some(dir) = take_value(&mut self.words, "--share", "a directory, such as --share ~/gnntop")?
+            && self.share.replace(dir.into()).is_some()
+        {
+            return Err(given_twice("--share"));
         }
         if let Some(address) = take_optional_value(&mut self.words, "--otlp", is_address) {
             let address = parse_address(&address.to_string_lossy())
@@ -201,7 +227,9 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let otlp = arguments.otlp.otlp.as_deref();
     // The keeper reads the same variables; a mistake in them is said before anything is started.
     otlp.map(OtlpSettings::new).transpose()?;
+    let share = usable_share(arguments.share.as_deref())?;
     let stacks = arguments.stacks.variables(arguments.command.is_empty())?;
+    let results = arguments.results.variables(arguments.command.is_empty())?;
     arguments.sensors.apply();
     if let Some((name, options)) = arguments.words.split_first() {
         let name = name.to_string_lossy();
@@ -218,11 +246,14 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let (command, name) = command(&arguments)?;
     let record = arguments.record_options();
     let is_python = !arguments.command.is_empty();
-    let words = KeepArguments::command_line(&name, record.as_ref(), is_python, arguments.tty, otlp, &command);
-    let relay = SignalRelay::catch(arguments.on_hangup)?;
+    let words =
+        KeptOptions { name: &name, record, python: is_python, tty: arguments.tty, otlp, share: share.as_deref() };
+    let words = words.command_line(&command);
+    let relay = SignalRelay::catch(arguments.on_hangup, arguments.tty)?;
     let started = SystemTime::now();
     let sensors = arguments.sensors.variables().map(|(name, dir)| (name, dir.clone().into_os_string()));
-    let variables = run_variables(arguments.run_id.as_deref(), started).into_iter().chain(stacks);
+    let variables = run_variables(arguments.run_id.as_deref(), started).into_iter().chain(stacks).chain(results);
+    let variables = variables.chain(arguments.goal.map(|goal| (GOAL, goal.to_string().into())));
     let kept = KeeperClient::start(&words, sensors.chain(variables), arguments.tty)?;
     inherited.close();
     let interrupted = relay.forward(kept.signal_sender().try_clone().context("cannot talk to the keeper")?)?;
@@ -232,16 +263,20 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
         output::print_note(&format!("to watch {} in another terminal: gnntop attach {}", run.name, run.kept.pid()));
         return Ok(run.wait_for_end());
     }
-    if screen::is_wanted(&settings) {
-        let goes_on = |_: &_| {
-            output::print_note(&format!("{} keeps running as process {}.\n{}", run.name, run.kept.pid(), run.kept))
-        };
-        let outcome = run.show_screen(&settings).inspect_err(goes_on)?;
-        if let Some(code) = run.leave(outcome, arguments.wait || leaving_would_end_it()) {
-            return Ok(code);
+    let left =
+        if screen::is_wanted(&settings) && is_in_foreground() { show(&run, &settings, arguments.wait) } else { None };
+    Ok(left.unwrap_or_else(|| run.wait(settings.interval)))
+}
+
+/// Shows the program until a person leaves it. Returns our exit code if there is nothing to wait for then.
+fn show(run: &StartedProgram, settings: &Settings, waits: bool) -> Option<u8> {
+    match run.show_screen(settings) {
+        Ok(outcome) => run.leave(outcome, waits || leaving_would_end_it()),
+        Err(error) => {
+            note_not_shown(&error);
+            None
         }
     }
-    run.wait(settings.interval)
 }
 
 /// The settings; the defaults with a warning where they have a mistake, so that the program starts.
@@ -251,6 +286,19 @@ fn usable_settings(arguments: &ScreenArguments) -> anyhow::Result<Settings> {
         output::print_error(&format!("warning: {:#}; no settings are used", anyhow::Error::from(mistake)));
     }
     Ok(settings)
+}
+
+/// The shared directory. One that is refused ends the command if it was asked for by it, else sharing.
+fn usable_share(option: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+    let Some(dir) = sharing::shared_dir(option).context("cannot find the shared directory")? else { return Ok(None) };
+    match sharing::refusal(&dir).map(|error| format!("cannot share in {}, which {error}", dir.display())) {
+        None => Ok(Some(dir)),
+        Some(why) if option.is_some() => anyhow::bail!(why),
+        Some(why) => {
+            output::print_error(&format!("warning: {why}; GNNTOP_SHARE is not used"));
+            Ok(None)
+        }
+    }
 }
 
 /// Whether there is a terminal to give to the program, which then has all keys: Ctrl-Z does not suspend us.
@@ -263,7 +311,7 @@ fn check_terminal() -> anyhow::Result<()> {
 }
 
 /// An id that a person gives a run.
-fn run_id(text: &str) -> Result<String, String> {
+pub(super) fn run_id(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("the id must not be empty".to_owned()),
         "none" => Err("the id must not be \"none\": torchrun uses that for runs without an id".to_owned()),
@@ -296,6 +344,14 @@ fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> 
     }
     let name = arguments.words.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok((own_command(&arguments.words)?, name))
+}
+
+/// Whether the terminal is ours now. What a shell has started by `&` is stopped if it draws there.
+fn is_in_foreground() -> bool {
+    // SAFETY: the calls have no access to our memory.
+    let (group, own) = unsafe { (libc::tcgetpgrp(libc::STDOUT_FILENO), libc::getpgrp()) };
+    // It is 0 for a group that we cannot see, and negative if standard output is no terminal of ours.
+    group <= 0 || group == own
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Options of `gnntop run`: stacks of Python programs, as variables in the program's environment, and options that stand after the
+//! Options of `gnntop run`: stacks of Python programs and the trackers that get their results, as variables in the program's environment, and options that stand after the
 //! name of a built-in training, among the training's own.
 
 use std::ffi::{OsStr, OsString};
@@ -13,6 +13,34 @@ const STACKS: &str = "GNNTOP_STACKS";
 /// How long a phase lasts before its stack is taken, in milliseconds.
 const STALL_MS: &str = "GNNTOP_STALL_MS";
 const MOST_STACKS: i64 = gnntop_wire::Sampling::MAX_PER_SECOND as i64;
+
+/// The trackers whose runs get results.
+const TO: &str = "GNNTOP_TO";
+/// Those that Python programs can write to; `python/gnntop/hooks/results.py` has the same.
+const TRACKERS: [&str; 4] = ["wandb", "mlflow", "tensorboard", "trackio"];
+
+/// Where results of Python programs go.
+#[derive(Debug, clap::Args)]
+pub(super) struct ResultArguments {
+    /// When the program ends its run of these trackers, write figures, findings and the report there [default: GNNTOP_TO, else
+    /// none]
+    #[arg(long, value_name = "TRACKER,...", value_delimiter = ',', value_parser = TRACKERS)]
+    to: Vec<String>,
+}
+
+impl ResultArguments {
+    /// Variables for the program's Pythons.
+    ///
+    /// # Errors
+    /// Results are asked for of a built-in training, which has no tracker.
+    pub(super) fn variables(&self, is_built_in: bool) -> anyhow::Result<Option<(&'static str, OsString)>> {
+        if is_built_in && !self.to.is_empty() {
+            let why = "--to needs a Python program that has such a run: gnntop run --to wandb -- python train.py";
+            return Err(UsageError::with_message(why));
+        }
+        Ok((!self.to.is_empty()).then(|| (TO, self.to.join(",").into())))
+    }
+}
 
 /// Stacks of Python programs.
 #[derive(Debug, clap::Args)]

@@ -2,6 +2,7 @@
 //! its sessions.
 
 use std::collections::BTreeSet;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gnntop_wire::Quantity;
@@ -10,11 +11,12 @@ use super::super::patience::{PATIENCE, check_answers, within};
 use super::child::Child;
 use super::python::PythonSetup;
 use crate::death::{Death, Evidence, LastMoment, MemoryChange, OutputEvidence};
+use gnntop_analysis::figures::duration;
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::{SourceState, exit_record, follow};
+use gnntop_analysis::source::{Live, Source, SourceState, exit_record};
 use gnntop_analysis::store::{SessionState, Store};
 use gnntop_sessions::discover::{self, ListedSession};
-use gnntop_sessions::layout;
+use gnntop_sessions::{SessionDir, layout};
 
 /// Longest time to find the program's sessions among all others, on a slow disk that answers.
 const FIND_WITHIN: Duration = Duration::from_secs(30);
@@ -22,6 +24,10 @@ const FIND_WITHIN: Duration = Duration::from_secs(30);
 const CLOCKS_APART: Duration = Duration::from_secs(3600);
 /// Longest time to read what the program has published.
 const READ_WITHIN: Duration = Duration::from_secs(3);
+/// Time between two looks at what it has published.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// A session with sensors is written every half second. One that was not for longer had nowhere to write to, or stood still.
+const SILENT: Duration = Duration::from_millis(750);
 /// Memory of this time before the end is reported.
 const MEMORY_NS: u64 = 60_000_000_000;
 
@@ -33,16 +39,18 @@ pub(super) fn examine(
     passed_on: Option<i32>,
 ) -> Option<Death> {
     let ended = child.ended().filter(|_| !child.ended_well())?;
+    let ended_at = SystemTime::now();
     let mut said = OutputEvidence::parse(&child.last_lines());
     // What went to a terminal may have had some.
     said.has_exceptions |= child.log_path().is_none();
-    let sessions = find_sessions(child.pid(), python, started);
+    let sessions = find_sessions(child.pid(), python, started).unwrap_or_default();
     let rank = said.failed.as_ref().and_then(|failed| failed.rank);
     let rank = rank.or_else(|| said.exception.as_ref().and_then(|exception| exception.rank));
     let of_rank =
         sessions.iter().find(|session| rank.is_some() && session.info.place.as_ref().map(|place| place.rank) == rank);
+    let its_own = of_rank.or_else(|| sessions.first());
     // A program that is started by another, such as a shell, has a process of its own.
-    let who = of_rank.or_else(|| sessions.first()).map_or(child.pid(), |session| session.info.pid);
+    let who = its_own.map_or(child.pid(), |session| session.info.pid);
     said.add_crash_report(&python.crash_report(who));
     let job = std::env::var("SLURM_JOB_ID").ok();
     let death = Death::from_evidence(&Evidence {
@@ -52,7 +60,9 @@ pub(super) fn examine(
         slurm_job: job.as_deref(),
         output: &said,
         memory: child.memory_figures(),
-        moment: sessions.first().cloned().and_then(|session| moment_within(session, rank)).unwrap_or_default(),
+        is_shell: child.is_shell(),
+        cpu: child.cpu_figures(),
+        moment: its_own.cloned().and_then(|session| moment_within(session, ended_at)).unwrap_or_default(),
     })?;
     let (text, cause) = (death.text.clone(), death.cause);
     // If it cannot be added, it is still shown on the screen and in the list of programs.
@@ -66,21 +76,40 @@ pub(super) fn examine(
 /// whose parent leaves. If that cannot be added, the session seems to have been killed. Returns why it or a part of it has no session,
 /// if that is known.
 pub(super) fn note_end(child: &Child, python: &PythonSetup, started: SystemTime) -> Option<String> {
-    let sessions = find_sessions(child.pid(), python, started);
+    let ended_at = SystemTime::now();
+    let sessions = find_sessions(child.pid(), python, started)?;
     if sessions.is_empty() {
-        let why = python.explain_end(started.elapsed().unwrap_or_default())?;
-        return Some(format!("{} showed no steps: {why}", child.name()));
+        let what = python.explain_end(started.elapsed().unwrap_or_default())?;
+        return Some(format!("{} {what}", child.name()));
     }
     let pids: Vec<u32> = sessions.iter().map(|session| session.info.pid).collect();
-    let left = |pid| python.crash_report(pid).first().is_some_and(|line| line == "os._exit");
-    let how = |pid| if pid == child.pid() { Some("exit code 0") } else { left(pid).then_some("os._exit") };
-    let ends: Vec<_> = sessions.into_iter().filter_map(|session| Some((session.dir, how(session.info.pid)?))).collect();
-    let _ = within(PATIENCE, move || ends.iter().for_each(|(dir, how)| drop(exit_record::add_end(dir, how))));
+    // Of the others it is known if they called `os._exit`.
+    let (of_child, others): (Vec<_>, Vec<_>) =
+        sessions.into_iter().partition(|session| session.info.pid == child.pid());
+    let left = |pid| python.crash_report(pid).into_iter().next().filter(|line| line == "os._exit");
+    let left: Vec<_> = others.into_iter().filter_map(|session| Some((left(session.info.pid)?, session.dir))).collect();
+    let _ = within(PATIENCE, move || {
+        left.iter().for_each(|(how, dir)| drop(exit_record::add_end(dir, how)));
+        of_child
+            .iter()
+            .for_each(|session| drop(exit_record::add_end(&session.dir, &end(session, &of_child, ended_at))));
+    });
     python.problem(&pids)
 }
 
-/// The sessions of the program and of the Pythons that it started, all of which have ended.
-fn find_sessions(pid: u32, python: &PythonSetup, started: SystemTime) -> Vec<ListedSession> {
+/// How a process with this session and `all` of these has ended, of which is known that it ended well.
+fn end(session: &ListedSession, all: &[ListedSession], at: SystemTime) -> String {
+    // After an `exec`, the process has another session.
+    let start_ns = |session: &ListedSession| session.info.start.wall_ns;
+    let is_last = all.iter().all(|other| start_ns(other) <= start_ns(session));
+    let silent = silence(session, at).filter(|_| is_last);
+    let silent =
+        silent.map(|silent| format!("; nothing was recorded in its last {}", duration(silent.as_nanos() as u64)));
+    format!("exit code 0{}", silent.unwrap_or_default())
+}
+
+/// The sessions of the program and of the Pythons that it started, all of which have ended; `None` if their directory does not answer.
+fn find_sessions(pid: u32, python: &PythonSetup, started: SystemTime) -> Option<Vec<ListedSession>> {
     // Clocks are read one after the other; a tolerance of a second does no harm.
     let since = started.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
     let mut pids: BTreeSet<u32> = python.pids().collect();
@@ -91,34 +120,46 @@ fn find_sessions(pid: u32, python: &PythonSetup, started: SystemTime) -> Vec<Lis
     // Directories that have not changed since the program began are not opened.
     let changed_since = started.checked_sub(CLOCKS_APART).unwrap_or(UNIX_EPOCH);
     let dir = layout::sessions_dir();
-    let answers = check_answers(&dir).is_ok();
-    let listing = answers.then(|| within(FIND_WITHIN, move || discover::list_since(&dir, changed_since))).flatten();
-    let listing = listing.and_then(Result::ok).unwrap_or_default();
-    listing.sessions.into_iter().filter(|session| !session.alive && is_of_it(session)).collect()
+    check_answers(&dir).ok()?;
+    let listing = within(FIND_WITHIN, move || discover::list_since(&dir, changed_since))?.unwrap_or_default();
+    Some(listing.sessions.into_iter().filter(|session| !session.alive && is_of_it(session)).collect())
 }
 
 /// What the program was doing at its end, unless its session's file system hangs.
-fn moment_within(session: ListedSession, rank: Option<u32>) -> Option<LastMoment> {
-    within(READ_WITHIN + PATIENCE, move || last_moment(&session, rank)).flatten()
+fn moment_within(session: ListedSession, ended_at: SystemTime) -> Option<LastMoment> {
+    within(READ_WITHIN + PATIENCE, move || last_moment(&session, ended_at)).flatten()
 }
 
-/// What the program was doing at its end, on this rank if one is given.
-fn last_moment(session: &ListedSession, rank: Option<u32>) -> Option<LastMoment> {
-    let (mut source, mut run) = (follow(session), Run::default());
+/// How long before the end of its program a session was written for the last time, if that is long.
+fn silence(session: &ListedSession, ended_at: SystemTime) -> Option<Duration> {
+    let dir = SessionDir::open(&session.dir).ok()?;
+    // Since then nothing could be written: a file that was changed later has lost what did not fit.
+    if let Some(stopped) = dir.publisher().stopped {
+        return ended_at.duration_since(UNIX_EPOCH + Duration::from_nanos(stopped.wall_ns)).ok();
+    }
+    let written = dir.modified(dir.segments().ok()?.pop()?)?;
+    ended_at.duration_since(written).ok().filter(|silent| *silent > SILENT)
+}
+
+/// What the program was doing at its end. Of several ranks, others may still run.
+fn last_moment(session: &ListedSession, ended_at: SystemTime) -> Option<LastMoment> {
+    let (mut source, mut run) = (Live::follow(&session.dir), Run::default());
     let give_up_at = Instant::now() + READ_WITHIN;
     while !matches!(source.status().state, SourceState::Ended(_)) {
-        source.poll(&mut run, Duration::from_millis(100));
+        if !source.poll(&mut run, Duration::from_millis(100)).more {
+            thread::sleep(POLL_INTERVAL);
+        }
         if Instant::now() >= give_up_at {
             return None;
         }
     }
-    let ranks = run.ranks();
-    let store = rank.and_then(|rank| ranks.get(rank)).map_or(run.store(), |rank| rank.store);
+    let store = run.store();
     Some(LastMoment {
         last_step: store.steps().last().map(|row| row.step().0),
         phase: phase(store),
         stack: stack(store),
         memory: memory(store),
+        silent_ns: silence(session, ended_at).map(|silent| silent.as_nanos() as u64),
     })
 }
 

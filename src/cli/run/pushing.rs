@@ -64,9 +64,18 @@ fn push(settings: OtlpSettings, mut session: ProgramSession, program: &Receiver<
     let Some(session) = find(&mut session, program) else {
         return warn("the program published nothing, so no figures were sent");
     };
+    let address = settings.address();
     let mut pusher = Pusher::new(settings.for_host(session.info.host.clone()));
+    push_until(&mut pusher, follow(&session).as_mut(), warn, &mut waiter(program));
+    if let Some(why) = pusher.failure() {
+        warn(&format!("the last figures did not reach {address}: {why}"));
+    }
+}
+
+/// Waits for this long, or until the program has ended; whether it has, and its session had time to end as well.
+pub(super) fn waiter(program: &Receiver<()>) -> impl FnMut(Duration) -> bool {
     let mut give_up_at = None;
-    let mut wait_for_end = |time: Duration| match give_up_at {
+    move |time| match give_up_at {
         None => {
             if !is_running(program, time) {
                 give_up_at = Some(Instant::now() + GRACE);
@@ -77,12 +86,11 @@ fn push(settings: OtlpSettings, mut session: ProgramSession, program: &Receiver<
             thread::sleep(POLL_INTERVAL.min(time));
             Instant::now() >= at
         }
-    };
-    push_until(&mut pusher, follow(&session).as_mut(), warn, &mut wait_for_end);
+    }
 }
 
 /// The session, once there is one; `None` if the program ends without.
-fn find(session: &mut ProgramSession, program: &Receiver<()>) -> Option<ListedSession> {
+pub(super) fn find(session: &mut ProgramSession, program: &Receiver<()>) -> Option<ListedSession> {
     loop {
         // Asked before the look, so that a session of a program that has just ended is still found.
         let last_look = !is_running(program, POLL_INTERVAL);

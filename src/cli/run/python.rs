@@ -1,7 +1,6 @@
 //! Watches the Python programs that `gnntop run` starts: prepares their environment, and says why if they show no
 //! steps.
 
-use std::env;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use crate::python::answers::Answers;
 use crate::python::joining;
 use crate::python::package::{self, Package};
 use crate::python::reach::{self, Reach};
+use crate::python::results;
 use crate::python::unreached::is_python;
 use gnntop_analysis::source::{ProgramSession, Status};
 use gnntop_sessions::layout;
@@ -42,7 +42,8 @@ impl PythonSetup {
             return Self { command: words, ..Self::disabled() };
         }
         let prepared = package::package().map_err(anyhow::Error::from).and_then(|package| {
-            let answers = Answers::create(&[&env::temp_dir(), package.folder().parent().unwrap_or(package.folder())])?;
+            let answers =
+                Answers::create(&[&layout::temporary_dir(), package.folder().parent().unwrap_or(package.folder())])?;
             let variables = package::environment(package.folder(), &launch_id(command), &answers);
             let command = words;
             Ok(Self { answers: Some(answers), variables, package: Some(package), command, unreached: Arc::default() })
@@ -78,13 +79,23 @@ impl PythonSetup {
         self.answers.as_ref().map(|answers| answers.crash_report(pid)).unwrap_or_default()
     }
 
-    /// Why the program, which has ended after this time, showed no steps; `None` if nothing is known of a Python in it.
+    /// What to say of the program, which has ended after this time and has no session: why it showed no steps; `None` if nothing is
+    /// known of a Python in it.
     pub(super) fn explain_end(&self, lived: Duration) -> Option<String> {
         let Some(answers) = &self.answers else {
-            return is_python(&self.command).then(|| "GNNTOP=0 is set, so Pythons are not watched".to_owned());
+            let why = "showed no steps: GNNTOP=0 is set, so Pythons are not watched";
+            return is_python(&self.command).then(|| why.to_owned());
         };
+        if let Some(lost) = reach::lost_session(answers) {
+            return Some(lost.to_owned());
+        }
         let unreached = self.unreached.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        reach::explain_end(answers, &self.command, unreached, lived)
+        reach::explain_end(answers, &self.command, unreached, lived).map(|why| format!("showed no steps: {why}"))
+    }
+
+    /// What became of the results that it was to write into runs of trackers, a line each.
+    pub(super) fn result_lines(&self) -> Vec<String> {
+        self.answers.as_ref().map(|answers| results::lines(&answers.read())).unwrap_or_default()
     }
 
     /// Why one of its Pythons cannot be watched, which is none of these processes.
@@ -99,7 +110,7 @@ impl PythonSetup {
 }
 
 /// The session of a program that started at `since` or later, whose Pythons answer in this folder.
-pub(super) fn program_session(pid: u32, since: SystemTime, answers: Option<&Path>) -> ProgramSession {
+pub(in super::super) fn program_session(pid: u32, since: SystemTime, answers: Option<&Path>) -> ProgramSession {
     let answers = answers.map(|dir| Answers::open(dir.to_owned()));
     let pythons = move || answers.iter().flat_map(|answers| answers.read().into_keys()).collect();
     ProgramSession::new(pid, since, layout::sessions_dir()).with_started(pythons)

@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::patience::{PATIENCE, within};
+use super::path_bytes;
+use super::pid_space::{PidSpace, ProcessProof, Whereabouts};
 use gnntop_analysis::source::Launcher;
 use gnntop_analysis::source::process::descends;
 use gnntop_sessions::discover::ListedSession;
 use gnntop_sessions::{Error, PrivateDir, layout};
+use gnntop_wire::SessionInfo;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -33,11 +36,33 @@ pub(in super::super) struct ProgramEntry {
     /// Seconds since 1970.
     pub(in super::super) started_s: u64,
     /// Where its output is.
+    #[serde(with = "path_bytes")]
     pub(in super::super) log: Option<PathBuf>,
     /// What it is recorded into.
+    #[serde(with = "path_bytes")]
     pub(in super::super) recording: Option<PathBuf>,
     /// Its exit code, once it has ended.
     pub(in super::super) code: Option<u8>,
+    /// What tells its processes from others with the same ids.
+    #[serde(default)]
+    proof: Option<ProcessProof>,
+}
+
+/// Why a program gets no signal.
+#[derive(Debug, thiserror::Error)]
+pub(in super::super) enum SignalError {
+    #[error("{label} runs {place}; run gnntop there")]
+    Elsewhere { label: String, place: &'static str },
+    #[error(
+        "the keeper of {label} was killed, so nothing passes signals on to it. It still runs: `kill {pid}` ends it"
+    )]
+    Unkept { label: String, pid: u32 },
+    #[error("{0} no longer runs, and its keeper was killed before it could say how it ended")]
+    Gone(String),
+    #[error("{0} has ended")]
+    Ended(String),
+    #[error("cannot send a signal to the keeper of {label}: {error}")]
+    Refused { label: String, error: io::Error },
 }
 
 /// The entry of a program that is being kept, locked as long as its keeper lives.
@@ -65,6 +90,7 @@ impl ProgramRegistration {
             log: log.map(Path::to_owned),
             recording: recording.and_then(|path| std::path::absolute(path).ok()),
             code: None,
+            proof: Some(ProcessProof::of_own_program(program)),
         };
         let name = format!("gnntop-{program}-{}.{EXTENSION}", entry.started_s);
         let file = within(PATIENCE, move || create(name).ok()).flatten();
@@ -113,10 +139,22 @@ pub(in super::super) fn entries() -> Vec<(ProgramEntry, bool)> {
     entries
 }
 
-/// The newest entry of the program that is, or has started, this process.
+/// The entry of the program that is, or has started, this process of ours.
 pub(in super::super) fn find_by_process(pid: u32) -> Option<ProgramEntry> {
-    let is_it = |entry: &ProgramEntry, is_kept: bool| entry.program == pid || is_kept && descends(pid, entry.program);
+    let is_it = |entry: &ProgramEntry, is_kept: bool| {
+        entry.is_process(pid) || is_kept && entry.is_here() && descends(pid, entry.program)
+    };
     entries().into_iter().find(|(entry, is_kept)| is_it(entry, *is_kept)).map(|(entry, _)| entry)
+}
+
+/// The entry of the program that has published this session, or whose child has.
+pub(in super::super) fn find_by_session(session: &SessionInfo) -> Option<ProgramEntry> {
+    let of_process = entries().into_iter().map(|(entry, _)| entry).find(|entry| entry.publishes(session));
+    of_process.or_else(|| is_of_this_boot(session).then(|| find_by_process(session.pid)).flatten())
+}
+
+fn is_of_this_boot(session: &SessionInfo) -> bool {
+    PidSpace::own().boot_id.is_none_or(|id| id == session.boot_id)
 }
 
 /// Who started this process.
@@ -126,8 +164,12 @@ pub(in super::super) fn launcher(pid: u32) -> Launcher {
 
 /// The programs that are kept and have none of these sessions: those that publish nothing, or nothing yet.
 pub(in super::super) fn unpublished(sessions: &[ListedSession]) -> Vec<ProgramEntry> {
-    let alive: Vec<u32> = sessions.iter().filter(|session| session.alive).map(|session| session.info.pid).collect();
-    let publishes = |entry: &ProgramEntry| alive.iter().any(|pid| descends(*pid, entry.program));
+    let alive: Vec<&SessionInfo> =
+        sessions.iter().filter(|session| session.alive).map(|session| &session.info).collect();
+    let descends =
+        |session: &SessionInfo, entry: &ProgramEntry| entry.is_here() && descends(session.pid, entry.program);
+    let publishes =
+        |entry: &ProgramEntry| alive.iter().any(|session| entry.publishes(session) || descends(session, entry));
     let kept = entries().into_iter().filter(|(entry, is_kept)| *is_kept && entry.code.is_none());
     kept.map(|(entry, _)| entry).filter(|entry| !publishes(entry)).collect()
 }
@@ -148,19 +190,71 @@ impl ProgramEntry {
 
     /// Whether it is kept at this moment.
     pub(in super::super) fn is_kept(&self) -> bool {
-        let is_this = |entry: &ProgramEntry| (entry.program, entry.keeper) == (self.program, self.keeper);
-        self.code.is_none()
-            && entries().iter().any(|(entry, is_kept)| *is_kept && entry.code.is_none() && is_this(entry))
+        self.code.is_none() && self.now().is_some_and(|(entry, is_kept)| is_kept && entry.code.is_none())
+    }
+
+    /// Its entry as it is now.
+    fn now(&self) -> Option<(Self, bool)> {
+        let key = |entry: &Self| (entry.program, entry.keeper, entry.started_s);
+        entries().into_iter().find(|(entry, _)| key(entry) == key(self))
+    }
+
+    /// Whether its processes have the same ids for us.
+    fn is_here(&self) -> bool {
+        Whereabouts::find(self.proof.as_ref()) == Whereabouts::Here
+    }
+
+    /// Where it runs, if that is not here.
+    pub(in super::super) fn elsewhere(&self) -> Option<&'static str> {
+        match Whereabouts::find(self.proof.as_ref()) {
+            Whereabouts::Here => None,
+            Whereabouts::OtherNamespace => Some("in another PID namespace (container)"),
+            Whereabouts::OtherMachine => Some("on another machine, or ran before a reboot"),
+            Whereabouts::Unknown => Some("under another version of gnntop, which did not record which process it is"),
+        }
+    }
+
+    /// Whether it is the process that has this id here.
+    fn is_process(&self, pid: u32) -> bool {
+        self.program == pid && self.is_here() && self.proof.as_ref().is_some_and(|proof| proof.is_program(pid))
+    }
+
+    /// Whether its own process has published this session.
+    pub(in super::super) fn publishes(&self, session: &SessionInfo) -> bool {
+        let is_of_boot = |proof: &ProcessProof| proof.space.boot_id.as_ref().is_none_or(|id| *id == session.boot_id);
+        // Clocks are read one after the other.
+        let is_before = self.started_s <= session.start.wall_ns / 1_000_000_000 + 1;
+        self.program == session.pid && is_before && self.proof.as_ref().is_none_or(is_of_boot)
+    }
+
+    /// Whether it runs here, and its keeper does not.
+    pub(in super::super) fn has_lost_keeper(&self) -> bool {
+        self.code.is_none() && self.is_process(self.program) && !self.is_kept()
     }
 
     /// Sends a signal to its keeper, which passes it on.
     ///
     /// # Errors
-    /// If it is no longer kept, or the system refuses.
-    pub(in super::super) fn signal(&self, signal: Signal) -> io::Result<()> {
-        let keeper = i32::try_from(self.keeper).ok().and_then(Pid::from_raw);
-        // The held lock proves that this process is still the keeper, and not a later one with its id.
-        let keeper = keeper.filter(|_| self.is_kept()).ok_or(rustix::io::Errno::SRCH)?;
-        Ok(kill_process(keeper, signal)?)
+    /// If its keeper is not seen here, is gone, or the system refuses.
+    pub(in super::super) fn signal(&self, signal: Signal) -> Result<(), SignalError> {
+        let label = self.label();
+        if let Some(place) = self.elsewhere() {
+            return Err(SignalError::Elsewhere { label, place });
+        }
+        // The lock says that it is kept, and the start that the keeper is no later process with its id.
+        let is_keeper = self.is_kept() && self.proof.as_ref().is_some_and(|proof| proof.is_keeper(self.keeper));
+        let keeper = i32::try_from(self.keeper).ok().and_then(Pid::from_raw).filter(|_| is_keeper);
+        let Some(keeper) = keeper else { return Err(self.unkept()) };
+        kill_process(keeper, signal).map_err(|error| SignalError::Refused { label, error: error.into() })
+    }
+
+    /// What has become of it, which is not kept any more.
+    pub(in super::super) fn unkept(&self) -> SignalError {
+        let label = self.label();
+        match self.now() {
+            Some((entry, _)) if entry.code.is_some() => SignalError::Ended(label),
+            _ if self.is_process(self.program) => SignalError::Unkept { label, pid: self.program },
+            _ => SignalError::Gone(label),
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
+use super::execution::execute_in_child;
 use rustix::io::Errno;
 
 /// What a shell reads to decide whether a file is a script.
@@ -20,6 +21,7 @@ const HEAD: u64 = 128;
 pub(super) fn spawn(program: &OsStr, arguments: &[OsString], prepare: impl Fn(&mut Command)) -> io::Result<Child> {
     let started = |command: &mut Command| {
         prepare(command);
+        execute_in_child(command)?;
         command.spawn()
     };
     started(Command::new(program).args(arguments)).or_else(|error| {
@@ -68,11 +70,31 @@ mod tests {
     }
 
     #[test]
+    fn spawn_leaves_signals_as_they_are_and_sets_variables() {
+        let ignored = |status: &str| status.lines().find(|line| line.starts_with("SigIgn:")).unwrap().to_owned();
+        let own = ignored(&fs::read_to_string("/proc/self/status").unwrap());
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("status");
+        // What the standard library has had ignored for this process alone.
+        let script = "cat /proc/self/status; echo $ADDED";
+        let mut child = spawn(OsStr::new("sh"), &["-c".into(), script.into()], |command| {
+            command.env("ADDED", "a b").stdout(File::create(&file).unwrap());
+        })
+        .unwrap();
+        assert!(child.wait().unwrap().success());
+        let status = fs::read_to_string(&file).unwrap();
+        let mask = |line: &str| u64::from_str_radix(line["SigIgn:".len()..].trim(), 16).unwrap() & (0b11 << 31);
+        assert_eq!(mask(&ignored(&status)), mask(&own), "{status}");
+        assert!(status.ends_with("a b\n"), "{status}");
+    }
+
+    #[test]
     fn spawn_refuses_what_a_shell_refuses() {
         let dir = tempfile::tempdir().unwrap();
         let kind = |path: PathBuf| spawn(path.as_os_str(), &[], |_| ()).unwrap_err().kind();
         assert_eq!(kind(file(&dir, "text", b"exit 7", 0o644)), io::ErrorKind::PermissionDenied);
         assert_eq!(kind(dir.path().join("missing")), io::ErrorKind::NotFound);
+        assert_eq!(kind(PathBuf::new()), io::ErrorKind::NotFound, "no word at all");
         let binary = file(&dir, "binary", b"\x7fELF\x02\x01\x01\0\0\0", 0o755);
         assert_eq!(spawn(binary.as_os_str(), &[], |_| ()).unwrap_err().raw_os_error(), Some(libc::ENOEXEC));
     }

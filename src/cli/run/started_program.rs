@@ -34,10 +34,15 @@ pub(super) struct StartedProgram {
     pub(super) python: PythonWatch,
 }
 
+/// Says why the program has no view. It runs all the same, and has its own exit code.
+pub(super) fn note_not_shown(error: &anyhow::Error) {
+    output::print_note(&format!("gnntop: warning: {error:#}. The program runs, and is not shown"));
+}
+
 impl StartedProgram {
     /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
     pub(super) fn show_screen(&self, settings: &Settings) -> anyhow::Result<Outcome> {
-        match self.watch()? {
+        match self.watch() {
             Some(source) => {
                 let source = Box::new(source.with(self.kept.inbox()));
                 screen::show_started(source, settings, self.kept.log().map(Path::to_owned))
@@ -47,20 +52,26 @@ impl StartedProgram {
     }
 
     /// The source for the program; `None` when it has ended, or nothing can be seen of it.
-    fn watch(&self) -> anyhow::Result<Option<LayeredSource>> {
+    fn watch(&self) -> Option<LayeredSource> {
         let (process, dir) = (self.kept.process(), layout::sessions_dir());
-        let Some(process) = process else { return Ok(None) };
+        let process = process?;
         if let Err(error) = check_answers(&dir) {
-            output::print_note(&format!("gnntop: warning: {error}. The program runs, and is not shown"));
-            return Ok(None);
+            note_not_shown(&error.into());
+            return None;
         }
         let session = program_session(process.pid(), self.started, self.kept.answers());
-        let source = Launched::watch(process, Launcher::Gnntop, session).context("cannot read the sensors")?;
+        let source = match Launched::watch(process, Launcher::Gnntop, session).context("cannot read the sensors") {
+            Ok(source) => source,
+            Err(error) => {
+                note_not_shown(&error);
+                return None;
+            }
+        };
         let source = LayeredSource::new(Box::new(source));
-        Ok(Some(match check_usable(&dir) {
+        Some(match check_usable(&dir) {
             Some(Err(why)) => source.with(Hint(format!("hardware only: {why}"))),
             _ => source.with(self.python.clone()),
-        }))
+        })
     }
 
     /// Does what the user left the view for. Returns our exit code if there is nothing to wait for.
@@ -104,29 +115,47 @@ impl StartedProgram {
     /// Waits for the end of a program that has the terminal. Returns its exit code: Ctrl-C was the program's.
     pub(super) fn wait_for_end(&self) -> u8 {
         loop {
-            if let Some(code) = self.kept.ended_within(POLL_INTERVAL) {
+            if let Some(code) = self.kept.ended_within(POLL_INTERVAL).or_else(|| self.leave_with_shell()) {
                 return code;
             }
         }
     }
 
+    /// Our exit code, if the shell has ended that had us stopped, and the program shall keep running.
+    fn leave_with_shell(&self) -> Option<u8> {
+        if !self.kept.take_hangup() {
+            return None;
+        }
+        if self.on_hangup == OnHangup::Stop {
+            self.kept.signal_sender().signal(SIGHUP);
+            return None;
+        }
+        output::print_note(&format!("{} keeps running as process {}.\n{}", self.name, self.kept.pid(), self.kept));
+        Some(signals::exit_code(SIGHUP))
+    }
+
     /// Waits for the program's end, and prints a line from time to time. Returns the exit code.
-    pub(super) fn wait(&self, interval: Duration) -> anyhow::Result<u8> {
-        let mut view = self.watch()?.map(|source| PlainView::new(Box::new(source), interval));
+    pub(super) fn wait(&self, interval: Duration) -> u8 {
+        let mut view = self.watch().map(|source| PlainView::new(Box::new(source), interval));
+        view.iter_mut().for_each(|view| view.await_reason(true));
         let mut give_up_at = None;
         loop {
             if self.interrupted.signal() == Some(SIGHUP) && self.on_hangup == OnHangup::Keep {
-                return Ok(signals::exit_code(SIGHUP));
+                return signals::exit_code(SIGHUP);
             }
             // If no one reads the lines any more, the program is still waited for.
             if view.as_mut().is_some_and(|lines| lines.poll().unwrap_or(true)) {
                 view = None;
             }
             let code = self.kept.ended_within(if view.is_some() { Duration::ZERO } else { POLL_INTERVAL });
+            if let Some(code) = self.leave_with_shell() {
+                return code;
+            }
             if let Some(code) = code {
+                view.iter_mut().for_each(|view| view.await_reason(false)); // its keeper has said it
                 let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
                 if view.is_none() || Instant::now() >= give_up_at {
-                    return Ok(self.interrupted.signal().map_or(code, signals::exit_code));
+                    return self.interrupted.signal().map_or(code, signals::exit_code);
                 }
             }
         }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -14,6 +13,7 @@ use super::layer::{Layer, SettingsError};
 use crate::app::keys::Key;
 use crate::app::{KeyMap, Override, Palette, View};
 use crate::cli::assumptions::EnergyArguments;
+use crate::platform::files::is_pipe;
 
 /// A longer file is not a settings file.
 const LONGEST: u64 = 1 << 20;
@@ -53,7 +53,7 @@ pub(super) struct FileSettings {
 pub(super) fn read(path: &Path, must_exist: bool) -> Result<FileSettings, SettingsError> {
     let mut text = String::new();
     // The person who names a pipe has somebody write into it; in another one there may never be anything.
-    let is_pipe = !must_exist && fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    let is_pipe = !must_exist && fs::metadata(path).is_ok_and(|found| is_pipe(found.file_type()));
     let file = if is_pipe { Err(io::Error::other("it is a pipe")) } else { File::open(path) };
     let opened = file.and_then(|file| file.take(LONGEST).read_to_string(&mut text));
     match opened {

@@ -19,6 +19,7 @@ use super::patience::{self, check_answers};
 use super::settings::{ScreenArguments, Settings};
 use super::{output, screen, signals};
 use crate::app;
+use crate::platform::process::terminal_columns;
 use crate::runs_table::{Column, Order};
 use gnntop_analysis::many_runs::{RunRow, RunsWatch, SessionsPlace};
 use gnntop_sessions::layout;
@@ -134,7 +135,7 @@ fn print(watch: &mut RunsWatch, order: Order, arguments: &TopArguments) -> anyho
     } else if rows.is_empty() {
         output::print_note("no runs; start one with `gnntop run -- python train.py`");
     } else {
-        output::print(&text::table(&rows, output::columns()))?;
+        output::print(&text::table(&rows, terminal_columns()))?;
     }
     for problem in watch.problems() {
         output::print_error(problem);

@@ -24,8 +24,9 @@ use crate::app::View;
 use crate::import::chrome::{self, Operator, Operators};
 use gnntop_analysis::figures::{self, counted, duration, percent};
 use gnntop_analysis::source::Launcher;
-use gnntop_analysis::source::target::{self, Target};
-use gnntop_sessions::discover::ListedSession;
+use gnntop_analysis::source::target::{self, Target, is_same_program};
+use gnntop_sessions::discover::{self, ListedSession};
+use gnntop_sessions::layout;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,7 +111,8 @@ fn find_live(named: Option<&str>) -> anyhow::Result<ListedSession> {
     match named::find(named)? {
         Target::Session(session) if session.alive => Ok(*session),
         Target::Session(session) => {
-            bail!("{} has ended: only a running program can be traced", target::label(&session))
+            let running = running_namesake(&session).map(|running| format!("; {running}")).unwrap_or_default();
+            bail!("{} has ended: only a running program can be traced{running}", target::label(&session))
         }
         Target::Recording(path) => bail!("{} is a recording: only a running program can be traced", path.display()),
         Target::Process(process) if run::launcher(process.pid()) == Launcher::Gnntop => {
@@ -122,6 +124,20 @@ fn find_live(named: Option<&str>) -> anyhow::Result<ListedSession> {
             process.pid()
         ),
     }
+}
+
+/// What can be said of a program that runs, has published nothing, and may be meant by the name or id of this session, which has ended.
+fn running_namesake(session: &ListedSession) -> Option<String> {
+    let is_it = |program: &run::ProgramEntry| {
+        program.program == session.info.pid || is_same_program(&program.name, &session.info.name)
+    };
+    let sessions = discover::list(&layout::sessions_dir()).ok()?.sessions;
+    let running = run::unpublished(&sessions).into_iter().find(is_it)?;
+    Some(match running.elsewhere() {
+        Some(place) => format!("{} runs {place}: run gnntop there", running.label()),
+        None if running.publishes(&session.info) => "its process still runs".to_owned(),
+        None => format!("{} runs, and has published no steps yet", running.label()),
+    })
 }
 
 /// A file that does not exist yet: a session may be traced several times.

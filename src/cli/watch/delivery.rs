@@ -39,7 +39,7 @@ impl Delivery {
                 )));
             }
             Some(path) => Some(fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?),
-            None => std::env::var(ADDRESS).ok(),
+            None => std::env::var(ADDRESS).ok().filter(|address| !address.is_empty()),
         };
         let address = text.map(|text| text.lines().next().unwrap_or_default().trim().to_owned());
         if address.as_deref().is_some_and(|address| !is_address(address)) {

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::exit::{SUCCESS, UsageError};
 use super::named::{self, NAMED};
+use super::run::{self, ProgramEntry};
 use super::{output, quantities, signals};
 use alarms::Alarms;
 use conditions::Condition;
@@ -23,6 +24,7 @@ use gnntop_analysis::findings::Watch;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::Target;
 use gnntop_analysis::source::{Source, SourceState, follow};
+use gnntop_analysis::store::SessionState;
 use notice::Notice;
 
 const EXAMPLES: &str = "\
@@ -88,6 +90,8 @@ pub(super) fn watch(arguments: &WatchArguments) -> anyhow::Result<u8> {
     let conditions = if arguments.on.is_empty() { conditions::usual() } else { arguments.on.clone() };
     let mut watching = Watching {
         source: follow(&session),
+        is_copy: session.copy.is_some(),
+        program: run::find_by_session(&session.info),
         run: Run::default(),
         findings: Watch::new(),
         alarms: Alarms::new(arguments.holds_for),
@@ -119,6 +123,9 @@ struct Watching {
     alarms: Alarms,
     conditions: Vec<Condition>,
     over: Duration,
+    /// Whether the session is that of another machine, and the program that `gnntop run` started, if it did.
+    is_copy: bool,
+    program: Option<ProgramEntry>,
 }
 
 impl Watching {
@@ -143,16 +150,21 @@ impl Watching {
     /// That it died or ended, where one of the conditions asks for that. A keeper adds the reason a moment after the end.
     fn last_notices(&mut self, how: &str) -> Vec<Notice> {
         let end = Instant::now();
-        while self.run.store().session().death_text().is_none() && !has_ended_well(&self.run) && end.elapsed() < GRACE {
-            thread::sleep(INTERVAL);
+        while self.run.store().session().death_text().is_none() && end.elapsed() < GRACE {
+            let is_last = self.knows_how_it_ended();
             self.source.poll(&mut self.run, INTERVAL);
+            if is_last {
+                break;
+            }
+            thread::sleep(INTERVAL);
         }
         let cause = self.conditions.iter().find_map(|condition| condition.check_end(&self.run, how));
         cause.into_iter().map(|cause| Notice::new(&self.run, cause)).collect()
     }
-}
 
-fn has_ended_well(run: &Run) -> bool {
-    use gnntop_analysis::store::SessionState;
-    matches!(run.store().session().state(), SessionState::Ended(_))
+    /// Whether nothing follows about the end: a program that raises ends its session well, and its keeper says then what it died of.
+    fn knows_how_it_ended(&self) -> bool {
+        let has_ended_well = matches!(self.run.store().session().state(), SessionState::Ended(_));
+        has_ended_well && !self.is_copy && !self.program.as_ref().is_some_and(ProgramEntry::is_kept)
+    }
 }

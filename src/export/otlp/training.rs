@@ -56,6 +56,9 @@ fn add_work(out: &mut Metrics, catalogue: &Catalogue<'_>) {
     out.add("gnntop.epoch", "1", Shape::Gauge, alone(epoch));
     let newest = |figure: &str| alone(catalogue.value(figure).map(Number::Real));
     out.add("gnntop.loss", "1", Shape::Gauge, newest("loss.last"));
+    out.add("gnntop.goal.share", "1", Shape::Gauge, newest("goal.share"));
+    let left_s = catalogue.value("time_left.total").map(|ns| Number::Real(ns / 1e9));
+    out.add("gnntop.time_left", "s", Shape::Gauge, alone(left_s));
     out.add("gnntop.heap.usage", "By", Shape::UpDown, newest("heap.last"));
     out.add("gnntop.heap.peak", "By", Shape::Gauge, newest("heap.peak"));
 }

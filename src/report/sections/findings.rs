@@ -10,7 +10,7 @@ use crate::report::document::{Block, Card};
 use crate::report::pictures::bars::{NamedBar, bars};
 use crate::report::pictures::shares;
 use gnntop_analysis::energy::EnergyScope;
-use gnntop_analysis::figures::{duration, percent, quantity};
+use gnntop_analysis::figures::{counted, duration, percent, quantity};
 use gnntop_analysis::findings::{Finding, FindingKind, Findings, NotEnough};
 use gnntop_analysis::store::GAP;
 use gnntop_wire::phase;
@@ -42,6 +42,12 @@ pub(in crate::report) fn blocks(findings: &Findings, drawn: PictureSources<'_>, 
         [] => Block::Paragraph("Nothing found.".to_owned()),
         some => Block::Findings(some.iter().map(|one| card(drawn, one, run)).collect()),
     }];
+    if findings.without_first > 0 && findings.found.iter().any(|finding| finding.share.is_some()) {
+        let first = counted(findings.without_first, "step", "steps");
+        blocks.push(Block::Paragraph(format!(
+            "The shares of findings are without the first {first}, which may warm up."
+        )));
+    }
     let not_enough = &findings.not_enough;
     if !not_enough.is_empty() {
         let why = |one: &NotEnough| format!("{}: {}", one.kind.title(), one.reason);

@@ -48,17 +48,27 @@ pub(in crate::report) fn blocks(marks: &[MarkLine]) -> Vec<Block> {
     if marks.is_empty() {
         return Vec::new();
     }
-    let mut rows = vec![Vec::from(["mark", "count", "in steps", "between steps", "took", "share"].map(str::to_owned))];
+    let elsewhere = |line: &MarkLine| line.count.saturating_sub(line.in_steps + line.between_steps);
+    let has_others = marks.iter().any(|line| elsewhere(line) > 0);
+    let mut heads = vec!["mark", "count", "in steps", "between steps", "took", "share"];
+    if has_others {
+        heads.insert(4, "before or after all");
+    }
+    let mut rows = vec![heads.into_iter().map(str::to_owned).collect::<Vec<String>>()];
     let dash = || "-".to_owned();
     for line in marks {
-        rows.push(vec![
+        let mut row = vec![
             line.text.clone(),
             count(line.count),
             count(line.in_steps),
             count(line.between_steps),
             line.total_ns.map_or_else(dash, duration),
             line.share.map_or_else(dash, percent),
-        ]);
+        ];
+        if has_others {
+            row.insert(4, count(elsewhere(line)));
+        }
+        rows.push(row);
     }
     vec![Block::heading("Marks"), Block::table(rows)]
 }

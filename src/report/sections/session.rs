@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use super::steps::StepCounts;
 use crate::report::document::{Block, ComparisonTable};
 use gnntop_analysis::catalogue::Catalogue;
-use gnntop_analysis::figures::{count, counted, duration, utc};
-use gnntop_analysis::store::SessionState;
+use gnntop_analysis::figures::{count, counted, duration, elapsed, percent, utc};
+use gnntop_analysis::store::{RunProgress, SessionState};
 use gnntop_wire::{Fact, FactKey, Mode};
 
 /// Who published what, when. Texts are empty where nothing is known.
@@ -30,6 +30,9 @@ pub struct SessionReport {
     /// What is known of the program, such as its `framework`; `inferred NAME` says how this phase was inferred.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "serialize_facts")]
     pub facts: BTreeMap<FactKey, Fact>,
+    /// How far it is on the way to its goal; absent where nobody says what that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalReport>,
     /// `running`, `ended` (normally), `gone` (killed or crashed) or `unknown` (as in a recording that was cut).
     pub state: &'static str,
     /// Why the program died, in a paragraph; `null` if it did not, or the reason is unknown.
@@ -42,6 +45,47 @@ pub struct SessionReport {
     pub begin_unix_ns: Option<u64>,
     /// Time from the earliest to the newest event read.
     pub covered_ns: u64,
+}
+
+/// How far a run is on the way to its goal.
+#[derive(Clone, Debug, Serialize)]
+pub struct GoalReport {
+    /// `steps` or `epochs`.
+    pub unit: &'static str,
+    /// How many of them are the goal.
+    pub number: u64,
+    /// Who says so: `--goal`, or the part of the program.
+    pub by: String,
+    /// Steps of the run so far, with those before the checkpoint from which it resumed.
+    pub steps: u64,
+    /// Steps at the goal; `null` if it is given in epochs and none is over.
+    pub steps_at_goal: Option<u64>,
+    /// The part that is done, 0 to 1.
+    pub share: Option<f64>,
+    /// What the rest takes at the mean pace of the newer half of the time; `null` where that is not known, or nothing is left.
+    pub left_ns: Option<u64>,
+}
+
+impl GoalReport {
+    fn new(progress: RunProgress) -> Self {
+        Self {
+            unit: progress.goal.unit.as_str(),
+            number: progress.goal.number,
+            steps: progress.steps,
+            steps_at_goal: progress.steps_at_goal,
+            share: progress.share(),
+            left_ns: progress.left_ns,
+            by: progress.by,
+        }
+    }
+
+    fn describe(&self) -> String {
+        let Self { unit, number, by, .. } = self;
+        let share = self.share.map(|share| format!("{} of ", percent(share))).unwrap_or_default();
+        let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
+        let left = self.left_ns.map(|ns| format!(", about {} left", elapsed(ns))).unwrap_or_default();
+        format!("goal: {share}{} {unit}{by}{left}", count(*number))
+    }
 }
 
 impl SessionReport {
@@ -64,6 +108,7 @@ impl SessionReport {
             command: info.command,
             publisher: info.publisher,
             facts: session.facts().clone(),
+            goal: store.progress().map(GoalReport::new),
             died: session.death_text().map(str::to_owned),
             died_of: session.death_cause().map(str::to_owned),
             state,
@@ -104,6 +149,7 @@ impl SessionReport {
         let died = self.died.as_ref().map(|died| format!("why it died: {died}"));
         let lines = [
             Some(length),
+            self.goal.as_ref().map(GoalReport::describe),
             died,
             steps.describe_summaries(),
             steps.reason.clone(),

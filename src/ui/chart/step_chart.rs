@@ -206,7 +206,7 @@ impl<'a> StepChart<'a> {
     /// A bar with stripes for what is not over yet.
     fn draw_open(&self, sheet: &mut Sheet<'_>, open: &OpenPhase<'_>, scene: &Scene<'_>) {
         let x = sheet.width().saturating_sub(1);
-        let look = scene.phase_style(open.name);
+        let look = open.name.and_then(|name| scene.phase_style(name));
         let (fill, style) = match look {
             Some(look) => (look.fill, look.style()),
             None => (scene.theme.glyph('░', '#'), scene.theme.warning()),
@@ -223,8 +223,7 @@ impl<'a> StepChart<'a> {
     fn draw_labels(&self, sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         let mut labels = Labels::new(self.axis, sheet.width());
         if let Some(open) = &self.open {
-            let text = format!("{} open for {}", open.name, duration(open.ns));
-            labels.place_ending(sheet, sheet.width(), &text, scene.theme.warning());
+            labels.place_ending(sheet, sheet.width(), &open.text(), scene.theme.warning());
         }
         let over = |(x, bar): (u16, &StepBar<'_>)| Some((bar.worst_ns.filter(|ns| *ns > self.scale.top_ns())?, x));
         let mut cut_off: Vec<(u64, u16)> = self.shown().filter_map(over).collect();

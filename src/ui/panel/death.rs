@@ -10,15 +10,17 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
 use crate::wrap::wrapped;
 
-/// The paragraph takes at most this part of the screen.
+/// The paragraph takes at most this part of the screen, and a line of a low one, except in the overview.
 const SHARE: u16 = 3;
+const LOW: u16 = 20;
 
 /// The paragraph in lines for a screen of this size; none if the program is not known to have died.
 pub fn lines(scene: &Scene<'_>, width: u16, height: u16) -> Vec<String> {
     let is_about_it = !matches!(scene.app.view(), View::Sessions | View::Help);
     let Some(died) = scene.store.session().death_text().filter(|_| is_about_it) else { return Vec::new() };
     let mut lines = wrapped(died, usize::from(width.saturating_sub(2)));
-    let room = usize::from(height / SHARE);
+    let is_overview = scene.app.view() == View::Overview;
+    let room = if height < LOW && !is_overview { 1 } else { usize::from(height / SHARE) };
     if lines.len() > room {
         lines.truncate(room);
         lines.iter_mut().next_back().into_iter().for_each(|last| last.push_str(scene.theme.text(" …", " ...")));

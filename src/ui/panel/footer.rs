@@ -1,6 +1,7 @@
 //! The last row: what is missing from the picture, which keys do something here, and what the viewer itself costs.
 
-use crate::app::keys::{self, FooterPlace};
+use crate::app::keys::{self, Binding, FooterPlace};
+use crate::app::{Command, LineExtent, When};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
 
@@ -29,7 +30,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
     let cost = cost(scene);
     let end = sheet.width().saturating_sub(width(&cost) + 2);
-    let mut keys = FooterKeys::new(scene);
+    let mut keys = FooterKeys::new(sheet.extent(), scene);
     let (whole, beside) = (sheet.width().saturating_sub(x), end.saturating_sub(x));
     if keys.needed(1) > whole {
         keys.shorten();
@@ -69,9 +70,15 @@ impl FooterKey {
 }
 
 impl FooterKeys {
-    fn new(scene: &Scene<'_>) -> Self {
+    fn new(extent: Option<LineExtent>, scene: &Scene<'_>) -> Self {
         let situation = scene.app.situation();
-        let shown = scene.app.keymap().available(&situation).filter_map(|bound| {
+        // A key that turns pages is of no use where all of the text is shown.
+        let fits = extent.is_some_and(|extent| extent.text.0 == 0);
+        let is_useless = |bound: &Binding| {
+            fits && (bound.when, bound.command) == (When::Findings, Command::ScrollPage { down: true })
+        };
+        let available = scene.app.keymap().available(&situation).filter(|bound| !is_useless(bound.binding));
+        let shown = available.filter_map(|bound| {
             let (name, word) = bound.footer.as_ref()?;
             let name = if scene.theme.ascii() { keys::ascii(name) } else { name.to_string() };
             Some(FooterKey { name, word, place: bound.binding.place })

@@ -5,7 +5,7 @@ use crate::ui::chart::spark::{self, Columns};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
 use gnntop_analysis::energy::EnergyScope;
-use gnntop_analysis::figures::{bytes, quantity};
+use gnntop_analysis::figures::{bytes, scaled};
 
 /// Columns of a name and the space after it: a quarter of the cell, within these.
 const NAME: std::ops::RangeInclusive<u16> = 9..=18;
@@ -86,8 +86,8 @@ pub fn power(scene: &Scene<'_>, columns: u16) -> Gauge {
     let ages = (0..u64::from(columns)).rev();
     let series = ages.map(|age| newest.checked_sub(age).and_then(second)).collect();
     let whose = if scope == EnergyScope::Job { "job" } else { "devices" };
-    let step = told.figures.step.map(|step| format!(", {} J a step", quantity(step.joules))).unwrap_or_default();
-    gauge(series, Ok(format!("{} W {whose} {}{step}", quantity(watts), all.label.as_str())))
+    let step = told.figures.step.map(|step| format!(", {} a step", scaled(step.joules, "J"))).unwrap_or_default();
+    gauge(series, Ok(format!("{} {whose} {}{step}", scaled(watts, "W"), all.label.as_str())))
 }
 
 /// Bytes that the program's allocator holds; `None` if it does not report them.

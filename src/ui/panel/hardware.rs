@@ -15,7 +15,7 @@ use crate::ui::panel::gauges::{self, Gauge};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 use crate::wrap::wrapped;
-use gnntop_analysis::figures::{bytes, duration, percent, quantity};
+use gnntop_analysis::figures::{bytes, duration, hundredths, percent, quantity};
 use gnntop_analysis::store::{Absence, CounterSeries, HardwareValue, Signal};
 use gnntop_wire::{Metric, Quantity, Reported};
 
@@ -107,7 +107,7 @@ fn core_count(scene: &Scene<'_>) -> Option<usize> {
 }
 
 fn process_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
-    let value = gauge_value(scene.store.hardware().process_cores(), |cores| format!("{cores:.2} cores"));
+    let value = gauge_value(scene.store.hardware().process_cores(), |cores| format!("{} cores", hundredths(cores)));
     let full = core_count(scene).map(|cores| cores as f64 * 1e9);
     Gauge { name: "cpu".to_owned(), series: series(scene, Quantity::ProcessCpuTime, columns), full, value }
 }
@@ -117,8 +117,8 @@ fn machine_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
     let cores = core_count(scene);
     let say = |busy: f64| {
         let mut text = match cores {
-            Some(cores) => format!("{busy:.2} of {cores} cores"),
-            None => format!("{busy:.2} cores"),
+            Some(cores) => format!("{} of {cores} cores", hundredths(busy)),
+            None => format!("{} cores", hundredths(busy)),
         };
         for (share, word) in [(cpu.steal, "steal"), (cpu.iowait, "iowait")] {
             let share = share.unwrap_or(0.0) / cores.unwrap_or(1) as f64;

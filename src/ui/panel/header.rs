@@ -9,7 +9,7 @@ use crate::app::{SourceState, Transport};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
 use crate::ui::theme::Theme;
-use gnntop_analysis::figures::{count, elapsed, elapsed_time, quantity, timecode};
+use gnntop_analysis::figures::{count, elapsed, elapsed_time, lasting, quantity, timecode};
 use gnntop_analysis::findings::{FindingKind, HeadlinePart, Number};
 
 /// Draws the header.
@@ -19,7 +19,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     draw_identity(&mut sheet.part(0, 0, end, 1), scene);
     if sheet.height() > 1 {
         let room = sheet.width().saturating_sub(2);
-        let whole = fitting(&parts(scene), room);
+        let whole = fitting(&parts(scene), scene.app.findings().found.len(), room);
         sheet.text(1, 1, &clip(&whole, room, scene.theme), scene.theme.strong());
     }
 }
@@ -45,13 +45,14 @@ fn parts(scene: &Scene<'_>) -> Vec<HeadlinePart> {
     }
 }
 
-/// As many of a verdict's parts as fit, whole, and how many of the findings are left out. At least the first part.
-fn fitting(parts: &[HeadlinePart], room: u16) -> String {
+/// As many of a verdict's parts as fit, whole. If a finding is left out, how many more the list has, of `all`. At least the first part.
+fn fitting(parts: &[HeadlinePart], all: usize, room: u16) -> String {
     let shown = |n: usize| {
         let (shown, left) = parts.split_at(n);
         let mut texts: Vec<String> = shown.iter().map(|part| part.text.clone()).collect();
-        let left: usize = left.iter().map(|part| part.findings).sum();
-        texts.extend((left > 0).then(|| format!("{left} more: key 8")));
+        let named: usize = shown.iter().map(|part| part.findings).sum();
+        let is_cut = left.iter().any(|part| part.findings > 0);
+        texts.extend(is_cut.then(|| format!("{} more: key 8", all.saturating_sub(named).max(1))));
         texts.join("; ")
     };
     let fits = |n: &usize| width(&shown(*n)) <= room;
@@ -76,7 +77,7 @@ pub fn state(scene: &Scene<'_>) -> (String, Style) {
         SourceState::Ended(_) => (format!("{} ended", theme.text("■", "#")), theme.warning()),
         SourceState::Running => match (app.silent_for(), standstill_ns(scene)) {
             (Some(time), _) => (format!("silent for {}", elapsed_time(time)), theme.warning()),
-            (None, Some(ns)) => (format!("no step for {}", elapsed(ns)), theme.warning()),
+            (None, Some(ns)) => (format!("no step for {}", lasting(ns)), theme.warning()),
             // The picture stays where it is while a step is selected.
             (None, None) if app.window().cursor().is_some() => {
                 (format!("{} live, Esc follows", theme.text("●", "*")), theme.good())
@@ -131,6 +132,11 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
     let total = |facts: &[(String, Style)]| facts.iter().map(|(text, _)| width(text) + width(separator)).sum::<u16>();
     // The run's name needs room, too.
     let room = sheet.width().saturating_sub(sheet.width() / 3);
+    let left_ns = scene.store.progress().and_then(|progress| progress.left_ns);
+    let left = left_ns.map(|ns| format!(", {} left", elapsed(ns))).filter(|left| total(&facts) + width(left) <= room);
+    if let Some((time, _)) = facts.last_mut() {
+        time.extend(left);
+    }
     while facts.len() > 1 && total(&facts) > room {
         facts.pop();
     }
@@ -186,19 +192,20 @@ mod tests {
         let part = |text: &str, findings| HeadlinePart { text: text.to_owned(), findings };
         let parts = [
             part("memory grows", 1),
-            part("backward-bound (52 %)", 0),
+            part("backward-bound (52 %)", 1),
             part("2 spikes (7.8 %)", 1),
             part("gap 6 %", 0),
         ];
-        assert_eq!(fitting(&parts, 80), "memory grows; backward-bound (52 %); 2 spikes (7.8 %); gap 6 %");
+        assert_eq!(fitting(&parts, 4, 80), "memory grows; backward-bound (52 %); 2 spikes (7.8 %); gap 6 %");
         assert_eq!(
-            fitting(&parts, 60),
+            fitting(&parts, 4, 60),
             "memory grows; backward-bound (52 %); 2 spikes (7.8 %)",
             "the gap is no finding"
         );
-        assert_eq!(fitting(&parts, 50), "memory grows; backward-bound (52 %); 1 more: key 8");
-        assert_eq!(fitting(&parts, 40), "memory grows; 1 more: key 8");
-        assert_eq!(fitting(&parts[..1], 10), "memory grows", "then it is clipped");
-        assert_eq!(fitting(&[], 10), "");
+        // The list has a warm-up, too, which no part names.
+        assert_eq!(fitting(&parts, 4, 50), "memory grows; backward-bound (52 %); 2 more: key 8");
+        assert_eq!(fitting(&parts, 4, 40), "memory grows; 3 more: key 8");
+        assert_eq!(fitting(&parts[..1], 1, 10), "memory grows", "then it is clipped");
+        assert_eq!(fitting(&[], 0, 10), "");
     }
 }

@@ -210,7 +210,10 @@ fn draw_figures(
         end += FIGURE;
         let ns = match column.figure {
             FigureKind::Last => last_ns,
-            FigureKind::Percentile(quantile) => all.and_then(|all| all.percentile(quantile)),
+            // Of too few, it is the longest, as in the latency view.
+            FigureKind::Percentile(quantile) => {
+                all.filter(|all| all.resolves(quantile)).and_then(|all| all.percentile(quantile))
+            }
             FigureKind::Max => all.and_then(Distribution::max_ns),
         };
         let (text, style): (String, Style) = match ns {
@@ -224,8 +227,9 @@ fn draw_figures(
 fn draw_total(sheet: &mut Sheet<'_>, layout: &PhaseTableLayout, scene: &Scene<'_>, row: Option<&StepRow<'_>>) {
     let theme = scene.theme;
     let error = scene.app.phases().device().and_then(DeviceTime::error_ns);
-    let name =
-        error.map_or_else(|| "period".to_owned(), |ns| format!("period{}{}", theme.text("±", "+-"), duration(ns)));
+    let with_error = error.map(|ns| format!("period{}{}", theme.text("±", "+-"), duration(ns)));
+    // A number without its unit says nothing.
+    let name = with_error.filter(|name| width(name) <= layout.name).unwrap_or_else(|| "period".to_owned());
     sheet.text_within(SWATCH, 0, layout.name, &name, theme.strong());
     let period = scene.app.phases().statistics().period();
     draw_figures(sheet, layout, scene, row.map(StepRow::period_ns), Some(period));

@@ -11,8 +11,8 @@ use crate::app::RangeSummary;
 use crate::ui::panel::step_detail::{self, draw_title};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
-use gnntop_analysis::figures::{count, difference, duration};
-use gnntop_analysis::store::{Phase, StepRow};
+use gnntop_analysis::figures::{count, counted, difference, duration};
+use gnntop_analysis::store::{Phase, StepRow, StepStatistics};
 
 /// Narrowest cell of a phase: fill, letter, name, time.
 const CELL_LEAST: u16 = 26;
@@ -44,11 +44,16 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         Some(range) => {
             draw_range(sheet, scene, range);
             let median = |phase: &Phase| range.statistics.phase(phase.slot).and_then(|all| all.percentile(0.5));
-            draw_phases(&mut sheet.rows(2, 0), scene, |phase| median(phase).unwrap_or(0));
+            draw_phases(&mut sheet.rows(2, 0), scene, scene.store.statistics(), |phase| median(phase).unwrap_or(0));
         }
         None => {
             draw_title(&mut sheet.part(0, 0, u16::MAX, 1), scene, &row);
-            let below = draw_phases(&mut sheet.rows(1, 0), scene, |phase| row.phase_ns(phase.slot));
+            // By the clock of the bars and of the title above.
+            let timed = scene.app.phases().by_clock(row);
+            let usual = scene.app.phases().statistics();
+            let below = timed.map_or(0, |timed| {
+                draw_phases(&mut sheet.rows(1, 0), scene, usual, |phase| timed.phase_ns(phase.slot))
+            });
             let room = sheet.width().saturating_sub(2);
             let facts = lines(&facts(scene, &row), usize::from(room));
             for (y, line) in (1 + below..sheet.height()).zip(facts) {
@@ -58,8 +63,8 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// Draws the phases with a time each. Gives the row below all of them.
-fn draw_phases(sheet: &mut Sheet<'_>, scene: &Scene<'_>, ns: impl Fn(&Phase) -> u64) -> u16 {
+/// Draws the phases with a time each, and how that differs from the usual one. Gives the row below all of them.
+fn draw_phases(sheet: &mut Sheet<'_>, scene: &Scene<'_>, usual: &StepStatistics, ns: impl Fn(&Phase) -> u64) -> u16 {
     let across = across(sheet.width());
     let cell = sheet.width() / across;
     let phases = scene.store.phases();
@@ -67,7 +72,9 @@ fn draw_phases(sheet: &mut Sheet<'_>, scene: &Scene<'_>, ns: impl Fn(&Phase) -> 
     let places = usize::from(sheet.height().min(wanted) * across);
     for (at, (phase, index)) in (0..).zip(largest(phases, &ns, places)) {
         let mut sheet = sheet.part(at % across * cell, at / across, cell, 1);
-        draw_phase(&mut sheet, scene, ns(phase), phase, index);
+        let median = usual.phase(phase.slot).and_then(|all| all.percentile(0.5));
+        let differs = median.and_then(|median| difference(ns(phase), median));
+        draw_phase(&mut sheet, scene, (ns(phase), differs), phase, index);
     }
     wanted
 }
@@ -99,7 +106,13 @@ fn largest(phases: &[Phase], ns: impl Fn(&Phase) -> u64, most: usize) -> Vec<(&P
     shown
 }
 
-fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, ns: u64, phase: &'a Phase, index: usize) {
+fn draw_phase<'a>(
+    sheet: &mut Sheet<'_>,
+    scene: &Scene<'a>,
+    (ns, differs): (u64, Option<String>),
+    phase: &'a Phase,
+    index: usize,
+) {
     let (theme, Some(look)) = (scene.theme, scene.phase_styles.get(index)) else { return };
     sheet.cell(1, 0, look.fill, look.style());
     sheet.cell(3, 0, look.letter, theme.strong());
@@ -108,8 +121,7 @@ fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, ns: u64, phase: &'a 
     let name = end.saturating_sub(SWATCH + FIGURE);
     sheet.text(SWATCH, 0, &clip(&scene.phase_name(phase), name, theme), theme.plain());
     sheet.text_ending(SWATCH + name, end, 0, &duration(ns), theme.plain());
-    let median = scene.store.statistics().phase(phase.slot).and_then(|all| all.percentile(0.5));
-    if let Some(text) = median.filter(|_| has_difference).and_then(|median| difference(ns, median)) {
+    if let Some(text) = differs.filter(|_| has_difference) {
         sheet.text_ending(end, end + DIFFERENCE, 0, &text, theme.dim());
     }
 }
@@ -117,9 +129,11 @@ fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, ns: u64, phase: &'a 
 /// What else is known of the step, the most telling first.
 fn facts(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
     let usage = scene.store.steps().shared_usage(row.ordinal()).map(|(usage, sharing)| {
-        let faults = count(usage.minor_faults.saturating_add(usage.major_faults));
-        let switches = count(usage.voluntary_switches.saturating_add(usage.involuntary_switches));
-        format!("{faults} page faults, {switches} switches{}", step_detail::sharing_in_words(&sharing))
+        let faults = usage.minor_faults.saturating_add(usage.major_faults);
+        let switches = usage.voluntary_switches.saturating_add(usage.involuntary_switches);
+        let [faults, switches] = [(faults, "page fault", "page faults"), (switches, "switch", "switches")]
+            .map(|(n, one, many)| counted(n, one, many));
+        format!("{faults}, {switches}{}", step_detail::sharing_in_words(&sharing))
     });
     let loss = row.loss().map(|loss| format!("loss {loss:.6}"));
     let found = step_detail::summarised(scene, row).into_iter().chain(step_detail::finding_lines(scene, row));

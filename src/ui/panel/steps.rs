@@ -12,7 +12,7 @@ use crate::ui::chart::step_chart::StepChart;
 use crate::ui::headings::Title;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
-use gnntop_analysis::figures::{count, counted, duration, quantity};
+use gnntop_analysis::figures::{count, counted, duration, lasting, quantity};
 
 /// Throughput is that of this last while.
 const THROUGHPUT_WINDOW_NS: u64 = 2_000_000_000;
@@ -126,11 +126,14 @@ fn selected(scene: &Scene<'_>) -> Option<String> {
 
 /// The run's throughput, in short only in steps; while it makes no step, for how long it has not.
 fn throughput(in_short: bool, scene: &Scene<'_>) -> String {
+    if let Some(after) = scene.after_last_step() {
+        return after;
+    }
     let recent = scene.store.recent_throughput(THROUGHPUT_WINDOW_NS);
     let stands = recent.steps_per_s == Some(0.0);
     if stands || scene.open_phase().is_some() {
         let last_ns = scene.store.steps().last().map(|row| row.end_ns());
-        let since = last_ns.map(|last| duration(scene.store.now_ns().saturating_sub(last)));
+        let since = last_ns.map(|last| lasting(scene.store.now_ns().saturating_sub(last)));
         let what = if stands { "0 steps/s" } else { "no step" };
         return since.map(|since| format!("{what} for {since}")).unwrap_or_default();
     }

@@ -50,7 +50,10 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 
 fn step_words(scene: &Scene<'_>) -> String {
     if let Some(open) = scene.open_phase() {
-        return format!("{} {}", duration(open.ns), open.name);
+        return open.name.map_or_else(|| open.text(), |name| format!("{} {name}", duration(open.ns)));
+    }
+    if let Some(after) = scene.after_last_step() {
+        return after;
     }
     match scene.store.steps().last() {
         Some(row) => format!("{} {}", duration(row.period_ns()), count(row.step().0)),

@@ -26,7 +26,7 @@ use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 use gnntop_analysis::energy::{ComponentEnergy, EnergyFigure, EnergyScope, Label as Known};
-use gnntop_analysis::figures::{count, duration, quantity};
+use gnntop_analysis::figures::{count, duration, scaled};
 use gnntop_analysis::ranks::RunEnergy;
 use gnntop_analysis::store::StepRow;
 
@@ -126,7 +126,7 @@ impl<'a> EnergyLines<'_, 'a> {
         let limit = component.limit_watts;
         let of_limit = limit.map(|limit| format!(" of {limit:.0} W")).unwrap_or_default();
         let label = book.figure(component, self.scope, time).map(|figure| figure.label);
-        let value = watts.map(|watts| format!("{} W{of_limit}", quantity(watts)));
+        let value = watts.map(|watts| format!("{}{of_limit}", scaled(watts, "W")));
         let mut lines = vec![StripRow::Fact {
             about: component.name.clone(),
             value: value.ok_or_else(|| "not read at that time".to_owned()),
@@ -135,7 +135,7 @@ impl<'a> EnergyLines<'_, 'a> {
         // A constant power needs no chart.
         let is_constant = component.device.as_ref().is_ok_and(|account| account.line().knots().len() <= 2);
         if !is_constant {
-            lines.extend(StripRow::chart(source, Label::Top(|watts| format!("{} W", quantity(watts))), limit, rows));
+            lines.extend(StripRow::chart(source, Label::Top(|watts| scaled(watts, "W")), limit, rows));
         }
         lines
     }

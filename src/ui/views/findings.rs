@@ -20,9 +20,10 @@ use crate::ui::chart::flags::sign;
 use crate::ui::headings::{more, rule};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, first_shown, selected_and_first};
+use crate::ui::theme::Theme;
 use crate::wrap::wrapped;
 use gnntop_analysis::figures::{count, counted, percent};
-use gnntop_analysis::findings::{Finding, FindingKind, NotEnough, Severity};
+use gnntop_analysis::findings::{Finding, FindingKind, NotEnough, Occurrence, Severity};
 
 /// Columns before a finding's name: whether it is selected, and its sign above bars.
 const SIGN: u16 = 4;
@@ -31,6 +32,10 @@ const NAME: u16 = 20;
 const WIDE_NAME: u16 = 28;
 /// From this width on there is room.
 const WIDE: u16 = 100;
+/// From this width on there is room for what shares leave out.
+const WITH_FIRST: u16 = 70;
+/// Columns at the end of a rule that say how many lines are not shown.
+const MORE: u16 = 16;
 /// Narrower than this, a line is only a name and a share.
 const NARROW: u16 = 50;
 /// Columns of a count, a share and of how sure it is.
@@ -45,6 +50,8 @@ const PLACES_MOST: u64 = 1024;
 const EVIDENCE: &str = "evidence";
 /// Rows below which the list has all of them.
 const BOTH_LEAST: u16 = 9;
+/// From this many rows on, summaries in the list may take several.
+const TALL: u16 = 24;
 /// Rows of the list at most where there are fewer than twice as many as it would take: what to try needs them more.
 const LIST_LEAST: u16 = 4;
 const SHORT: u16 = 16;
@@ -54,9 +61,13 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     let lines = scene.app.finding_lines();
     let height = body.height();
     let wanted = u16::try_from(nothing_found(scene).iter().count() + lines.len() + 1).unwrap_or(u16::MAX);
+    let most = (height / 2).saturating_sub(wanted);
+    let rows = lines.iter().map(|line| summary_rows(line, body.width()).len() as u16).collect::<Vec<u16>>();
+    let further = rows.iter().map(|rows| rows.saturating_sub(1)).sum::<u16>();
     let above = match height {
         ..BOTH_LEAST => height,
         BOTH_LEAST..SHORT => wanted.min(LIST_LEAST),
+        _ if height >= TALL && further <= most => wanted + further,
         _ => wanted.min(height / 2),
     };
     draw_list(&mut body.part(0, 0, u16::MAX, above), &lines, scene);
@@ -86,6 +97,11 @@ fn draw_list(sheet: &mut Sheet<'_>, lines: &[FindingLine<'_>], scene: &Scene<'_>
         steps => format!("of the newest {} steps", count(steps)),
     };
     rule(sheet, 0, "findings", &note, scene);
+    let without = scene.app.findings().without_first;
+    if sheet.width() >= WITH_FIRST && without > 0 {
+        let text = format!(" shares after the first {} ", count(without));
+        sheet.text_ending(0, sheet.width().saturating_sub(MORE), 0, &text, scene.theme.dim());
+    }
     if sheet.width() >= WIDE {
         let end = name_end(sheet.width()) + COUNT;
         sheet.text_ending(end, end + SHARE + 1, 0, " share ", scene.theme.dim());
@@ -99,13 +115,34 @@ fn draw_list(sheet: &mut Sheet<'_>, lines: &[FindingLine<'_>], scene: &Scene<'_>
     let rows = sheet.height().saturating_sub(top);
     let (selected, first) = selected_and_first(sheet, scene.app.line(View::Findings), lines.len(), rows);
     more(sheet, 0, first, lines.len().saturating_sub(first + usize::from(rows)), scene);
-    for (y, (at, line)) in (top..sheet.height()).zip(lines.iter().enumerate().skip(first)) {
-        sheet.offer(0, y, u16::MAX, 1, Target::Line(at));
-        let mut sheet = sheet.part(0, y, u16::MAX, 1);
+    let has_room = usize::from(rows) > lines.len();
+    for (at, line) in lines.iter().enumerate().skip(first) {
+        let height = if has_room { summary_rows(line, sheet.width()).len().max(1) as u16 } else { 1 };
+        if top + height > sheet.height() {
+            break;
+        }
+        sheet.offer(0, top, u16::MAX, height, Target::Line(at));
+        let mut sheet = sheet.part(0, top, u16::MAX, height);
         if at == selected {
             sheet.cell(0, 0, scene.theme.glyph('▌', '>'), scene.theme.accent());
         }
         draw_line(&mut sheet, line, at == selected, scene);
+        top += height;
+    }
+}
+
+/// The column of a finding's summary.
+fn summary_column(width: u16) -> u16 {
+    name_end(width) + COUNT + SHARE + 2 + SURE
+}
+
+/// A finding's summary in rows, where a row has room for it.
+fn summary_rows(line: &FindingLine<'_>, width: u16) -> Vec<String> {
+    match line {
+        FindingLine::Found(finding) if width >= NARROW => {
+            wrapped(&finding.summary, usize::from(width.saturating_sub(summary_column(width) + 1)))
+        }
+        _ => vec![String::new()],
     }
 }
 
@@ -135,8 +172,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
             if !is_narrow {
                 x = (x + SHARE + 2).min(sheet.width());
                 sheet.text_within(x, 0, SURE - 1, finding.confidence.as_str(), theme.dim());
-                let room = sheet.width().saturating_sub(x + SURE + 1);
-                sheet.text(x + SURE, 0, &clip(&finding.summary, room, theme), theme.plain());
+                draw_summary(sheet, line, &finding.summary, theme);
             }
         }
         FindingLine::Over(over) => {
@@ -153,6 +189,19 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
             sheet.text(end + 1, 0, &clip(&not_checked(all), room, theme), theme.dim());
         }
     }
+}
+
+/// Draws a summary in all rows of its line; cut off if that is one.
+fn draw_summary(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, summary: &str, theme: &Theme) {
+    let x = summary_column(sheet.width());
+    if sheet.height() > 1 {
+        for (y, row) in (0..sheet.height()).zip(summary_rows(line, sheet.width())) {
+            sheet.text(x, y, &row, theme.plain());
+        }
+        return;
+    }
+    let room = sheet.width().saturating_sub(x + 1);
+    sheet.text(x, 0, &clip(summary, room, theme), theme.plain());
 }
 
 /// How many kinds could not be looked for.
@@ -196,9 +245,9 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let for_places = if places.len() > 1 { 2 } else { 0 };
     let rows = sheet.height().saturating_sub(1 + for_places);
     let columns = sheet.width();
-    let mut text = text_rows(facts(line), columns);
+    let mut text = text_rows(facts(line, scene), columns);
     if text.len() > usize::from(rows) {
-        text = text_rows(most_useful_first(facts(line)), columns);
+        text = text_rows(most_useful_first(facts(line, scene)), columns);
     }
     sheet.set_text_extent(text.len(), rows);
     let first = scene.app.finding_text_line().min(text.len().saturating_sub(usize::from(rows)));
@@ -254,7 +303,7 @@ fn in_short(finding: &Finding) -> String {
 }
 
 /// What a line says: of a finding, what it rests on and what to try.
-fn facts(line: FindingLine<'_>) -> Vec<(&'static str, String)> {
+fn facts(line: FindingLine<'_>, scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     let finding = match line {
         FindingLine::Found(finding) => finding,
         FindingLine::Over(over) => &over.finding,
@@ -265,11 +314,22 @@ fn facts(line: FindingLine<'_>) -> Vec<(&'static str, String)> {
     let mut facts = vec![("", finding.summary.clone())];
     // The only place is selected, and a list of one would say no more.
     if let [place] = finding.places.as_slice() {
-        facts.push(("where", place.sentence.clone()));
+        let is_said = place.sentence == finding.summary;
+        facts.push(("where", if is_said { steps_of(place, scene) } else { place.sentence.clone() }));
     }
     facts.extend(finding.evidence.iter().map(|text| (EVIDENCE, text.clone())));
     facts.extend(finding.advice.iter().map(|text| ("try", text.clone())));
     facts
+}
+
+/// The steps of a place, as the program numbers them.
+fn steps_of(place: &Occurrence, scene: &Scene<'_>) -> String {
+    let number = |ordinal: u64| scene.store.steps().known_row(ordinal).map_or(ordinal + 1, |row| row.step().0);
+    let (first, last) = (number(place.ordinals.start), number(place.ordinals.end.saturating_sub(1)));
+    match first == last {
+        true => format!("step {}", count(first)),
+        false => format!("steps {} to {}", count(first), count(last)),
+    }
 }
 
 fn draw_places(sheet: &mut Sheet<'_>, finding: &Finding, sentences: &[&str], at: usize, scene: &Scene<'_>) {

@@ -16,7 +16,7 @@ use crate::ui::panel::hardware;
 use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
-use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::figures::{bytes, hundredths, percent, quantity};
 use gnntop_analysis::store::Absence;
 use gnntop_wire::{Fact, FactKey, Quantity, Reported};
 
@@ -111,7 +111,9 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let waits = read.value(Quantity::MainThreadCpuWait).ok().map(|ns| ns / CORE_NS);
     let waits = waits.filter(|share| *share >= WORTH_A_ROW);
     let waits = waits.map(|share| format!(", waits for a CPU {} of the time", percent(share))).unwrap_or_default();
-    lines.extend(read.lines(&process, |ns| format!("{:.2}{of_cores} cores{waits}", ns / CORE_NS)));
+    let clock = read.value(Quantity::MainThreadClock).ok();
+    let clock = clock.map(|mhz| format!(" at {:.1} GHz", mhz / 1e3)).unwrap_or_default();
+    lines.extend(read.lines(&process, |ns| format!("{}{of_cores} cores{clock}{waits}", hundredths(ns / CORE_NS))));
     lines.extend(quota(read));
     let machine = ShownMetric { about: "machine", metric: Quantity::MachineCpuBusy.into(), ..process.clone() };
     let share = |quantity: Quantity| {
@@ -119,12 +121,14 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
         Some(ns / CORE_NS / cores.unwrap_or(1) as f64)
     };
     let stolen = share(Quantity::MachineCpuSteal)
+        .filter(|share| *share >= WORTH_A_ROW)
         .map(|share| format!(", the host takes {}", percent(share)))
         .unwrap_or_default();
     let waiting = share(Quantity::MachineCpuIowait)
+        .filter(|share| *share >= WORTH_A_ROW)
         .map(|share| format!(", {} wait for disks", percent(share)))
         .unwrap_or_default();
-    lines.extend(read.lines(&machine, |ns| format!("{:.2}{of_cores} cores{stolen}{waiting}", ns / CORE_NS)));
+    lines.extend(read.lines(&machine, |ns| format!("{}{of_cores} cores{stolen}{waiting}", hundredths(ns / CORE_NS))));
     for (quantity, label) in [(Quantity::MachineCpuSteal, "steal"), (Quantity::MachineCpuIowait, "iowait")] {
         if share(quantity).is_some_and(|share| share >= WORTH_A_ROW) {
             let metric = quantity.into();
@@ -281,19 +285,25 @@ fn pressure<'a>(read: &Readings<'_, 'a>, resource: &str, some: Quantity, full: Q
 }
 
 fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
-    const WAYS: [(&str, Quantity); 6] = [
+    const WAYS: [(&str, Quantity); 8] = [
         ("program reads", Quantity::ProcessIoReadBytes),
         ("program writes", Quantity::ProcessIoWriteBytes),
         ("disks read", Quantity::MachineDiskReadBytes),
         ("disks written", Quantity::MachineDiskWriteBytes),
         ("network in", Quantity::MachineNetworkReceivedBytes),
         ("network out", Quantity::MachineNetworkSentBytes),
+        ("InfiniBand in", Quantity::MachineInfinibandReceivedBytes),
+        ("InfiniBand out", Quantity::MachineInfinibandSentBytes),
     ];
+    let is_rare =
+        |quantity| matches!(quantity, Quantity::MachineInfinibandReceivedBytes | Quantity::MachineInfinibandSentBytes);
+    // Few machines have such an adapter, and the others need not say so.
+    let ways = WAYS.into_iter().filter(|(_, quantity)| !is_rare(*quantity) || read.value(*quantity).is_ok());
     let way = |(about, quantity): (&str, Quantity)| {
         let shown = ShownMetric { about, metric: quantity.into(), full: None, label: Label::Top(bytes), rows: 1 };
         read.lines(&shown, |rate| format!("{}/s", bytes(rate)))
     };
-    WAYS.into_iter().flat_map(way).collect()
+    ways.flat_map(way).collect()
 }
 
 fn counters<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {

@@ -54,7 +54,7 @@ fn notes(view: View) -> &'static [&'static str] {
         ],
         View::Energy => &[
             "measured: a counter; measured~: interpolated, or power added up; fitted: by phase; modelled: a formula of load.",
-            "+- is the 95 % interval; a model has its band in brackets. Device is the whole device, job the process's part.",
+            "± is the 95 % interval; a model has its band in brackets. Device is the whole device, job the process's part.",
         ],
         View::Tracks => &[
             "A phase is filled, another span is in brackets; nested spans are below.",
@@ -97,8 +97,8 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let mut sheet = sheet.rows(1, 0);
     for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
         match line {
-            HelpRow::Key(bound, text) => {
-                let name = bound.map(|bound| bound.name.as_ref()).unwrap_or_default();
+            HelpRow::Key(name, text) => {
+                let name = name.as_deref().unwrap_or_default();
                 let name = if theme.ascii() { keys::ascii(name) } else { name.to_owned() };
                 sheet.text_within(1, y, NAMES, &name, theme.accent());
                 sheet.text(1 + NAMES, y, text, theme.plain());
@@ -111,14 +111,14 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 /// A row of the screen.
-enum HelpRow<'a> {
+enum HelpRow {
     /// What a key does; only its first row has the key.
-    Key(Option<&'a BoundAction>, String),
+    Key(Option<String>, String),
     Note(String),
 }
 
 /// All rows, at most this many columns wide.
-fn lines<'a>(scene: &Scene<'a>, columns: u16) -> Vec<HelpRow<'a>> {
+fn lines(scene: &Scene<'_>, columns: u16) -> Vec<HelpRow> {
     let behind = behind(scene);
     let can_be = |bound: &&BoundAction| !bound.keys.is_empty() && behind.iter().any(|s| s.allows(bound.binding.when));
     let bound = scene.app.keymap().rows().iter().filter(can_be);
@@ -129,13 +129,21 @@ fn lines<'a>(scene: &Scene<'a>, columns: u16) -> Vec<HelpRow<'a>> {
         _ => READER,
     };
     let notes = notes(scene.app.main_view()).iter().chain([&owner]).chain(&NOTES);
-    let key = |bound: &'a BoundAction| {
+    let key = |bound: &BoundAction| {
         let help = if here.replay { bound.binding.help.trim_end_matches(CONTINUES) } else { bound.binding.help };
         let texts = wrapped(help, usize::from(columns.saturating_sub(NAMES))).into_iter();
-        texts.enumerate().map(move |(at, text)| HelpRow::Key((at == 0).then_some(bound), text))
+        let mut name = Some(name(bound, &behind, scene));
+        texts.map(|text| HelpRow::Key(name.take(), text)).collect::<Vec<HelpRow>>()
     };
     let notes = notes.flat_map(|note| wrapped(note, usize::from(columns))).map(HelpRow::Note);
     bound.flat_map(key).chain([HelpRow::Note(String::new())]).chain(notes).collect()
+}
+
+/// A line's keys without those that do something else here.
+fn name(bound: &BoundAction, behind: &[Situation], scene: &Scene<'_>) -> String {
+    let keymap = scene.app.keymap();
+    let names = behind.iter().map(|situation| keymap.name_here(bound, situation));
+    names.max_by_key(String::len).filter(|name| !name.is_empty()).unwrap_or_else(|| bound.name.to_string())
 }
 
 /// The situations that the reader may be in after leaving the help: the view below, with each panel in focus.

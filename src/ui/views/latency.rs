@@ -9,10 +9,10 @@
 //! ─percentiles ─────────── p50 ──── p90 ──── p99 ── p99.9 ─ p99.99 ──── max ──     percentiles.rs
 //! ```
 
-use crate::app::QUANTILES;
+use crate::app::{Panel, QUANTILES};
 use crate::ui::chart::curve;
 use crate::ui::chart::histogram;
-use crate::ui::headings::rule;
+use crate::ui::headings::Title;
 use crate::ui::panel::percentiles;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
@@ -39,16 +39,14 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let line = scene.app.latency_line();
     let name = format!("latency of {}", clip(&percentiles::name(&line, scene), NAME_MOST, scene.theme));
-    rule(sheet, 0, &name, &percentiles::over(scene), scene);
-    let Some(all) = percentiles::distribution(&line, scene).filter(|all| all.count() > 0) else {
+    let all = percentiles::distribution(&line, scene).filter(|all| all.count() > 0);
+    let spread = all.map(curve::spread).unwrap_or_default();
+    let title = Title { panel: Panel::Steps, name: &name, note: &percentiles::over(scene), right: &spread };
+    title.draw(sheet, scene);
+    let Some(all) = all else {
         sheet.text(1, 1, "it did not occur in these steps", scene.theme.dim());
         return;
     };
-    let spread = curve::spread(all);
-    if !spread.is_empty() {
-        let end = sheet.width().saturating_sub(1);
-        sheet.text_ending(sheet.width() / 2, end, 0, &format!(" {spread} "), scene.theme.plain());
-    }
     draw_pictures(&mut sheet.rows(1, 0), all, scene);
 }
 

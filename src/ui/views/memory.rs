@@ -35,6 +35,7 @@ const LIVE_SHARE: u16 = 6;
 /// Rates are taken over at least this long.
 const RATE_NS: u64 = 1_000_000_000;
 /// What a program does that does not count its allocations.
+const OF_PYTHON: &str = "not reported: what a Python program allocates is not counted";
 const NO_ALLOCATOR: &str = "not reported: the program does not use gnntop-probe's TrackingAllocator";
 
 /// Draws the view.
@@ -63,7 +64,7 @@ fn leak<'a>(store: &Store) -> Vec<StripRow<'a>> {
     let Some(Growth { bytes_per_step: trend, source: of }) = store.memory_growth() else {
         let reason =
             format!("not enough evidence: {FEWEST_POINTS} steps with a figure after the first tenth are needed");
-        return vec![StripRow::fact("leak", Err(reason))];
+        return vec![StripRow::fact("growth", Err(reason))];
     };
     let Trend { slope, low, high, points, is_steady } = trend;
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, bytes(value));
@@ -81,7 +82,7 @@ fn leak<'a>(store: &Store) -> Vec<StripRow<'a>> {
         GrowthSource::ResidentReadings => "readings of resident memory",
     };
     let about = format!("{figures} of {} steps, taken as independent", count(points as u64));
-    let mut lines = vec![StripRow::fact("leak", Ok(verdict))];
+    let mut lines = vec![StripRow::fact("growth", Ok(verdict))];
     lines.extend(left.map(|left| StripRow::fact("", Ok(left))));
     lines.push(StripRow::Note(about));
     lines
@@ -90,17 +91,16 @@ fn leak<'a>(store: &Store) -> Vec<StripRow<'a>> {
 /// How long the machine's free memory lasts at this rate.
 fn time_left(store: &Store, trend: &Trend) -> Option<String> {
     let free = store.hardware().reading(Quantity::MachineMemoryAvailable).ok()?;
-    let bytes_per_s = trend.slope * store.statistics().steps_per_s()?;
-    let seconds = free / bytes_per_s;
-    (seconds.is_finite() && seconds < 1e9)
-        .then(|| format!("at this pace the {} still free last {}", bytes(free), duration((seconds * 1e9) as u64)))
+    let left_ns = store.free_memory_lasts_ns(trend.slope).filter(|ns| *ns < 1e18)?;
+    Some(format!("at this pace the machine's {} still free last {}", bytes(free), duration(left_ns as u64)))
 }
 
 fn live<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let store = read.scene.store;
     let memory = store.memory();
     let Some(peak) = memory.peak_bytes() else {
-        return vec![StripRow::fact("live", Err(NO_ALLOCATOR.to_owned()))];
+        let why = if store.session().uses_python() { OF_PYTHON } else { NO_ALLOCATOR };
+        return vec![StripRow::fact("live", Err(why.to_owned()))];
     };
     let source = memory.live_bytes();
     let at_cursor = ChartSource::Values(source).at_cursor(read.axis, store.now_ns());

@@ -82,10 +82,7 @@ fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
     let alone = alone.and_then(|alone| alone.graphs_per_s.or(alone.seeds_per_s)).or_else(|| going.alone_per_s());
     parts.push(match alone.and_then(|alone| going.efficiency(&whole, alone)) {
         Some(share) => format!("efficiency {} of one rank", percent(share)),
-        None => format!(
-            "efficiency {}: gnntop.one_rank(items_per_s) reports what one rank does",
-            scene.theme.text("—", "-")
-        ),
+        None => "efficiency unknown: gnntop.one_rank(items_per_s) reports what one rank does".to_owned(),
     });
     parts.join(scene.theme.text(" · ", " | "))
 }
@@ -131,6 +128,7 @@ pub(super) fn legend(seen: SeenWaits, scene: &Scene<'_>) -> String {
     let wait = format!("{} wait for other ranks in the all-reduce", theme.glyph('·', '.'));
     let reduce = if seen.waits { "A the all-reduce itself" } else { "A the all-reduce and the wait for other ranks" };
     let parts = [seen.waits.then_some(wait.as_str()), seen.reduces.then_some(reduce)];
-    let own = format!("own: a step without these waits, the usual one; {} slowest", theme.text("◀", "<"));
+    let own =
+        format!("own: a step without these waits, the median of the newest 100; {} slowest", theme.text("◀", "<"));
     parts.into_iter().flatten().chain([own.as_str()]).collect::<Vec<&str>>().join("; ")
 }

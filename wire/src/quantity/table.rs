@@ -83,6 +83,9 @@ quantities! {
     11 MainThreadInvoluntarySwitches "process.main_thread.involuntary_switches" Counter Count Process;
     /// `/proc/PID/schedstat`: ready to run, and no CPU free.
     12 MainThreadCpuWait "process.main_thread.cpu_wait" Counter Nanoseconds Process;
+    /// `scaling_cur_freq` of the core on which the main thread last ran, once a second; absent where the kernel does not manage
+    /// clocks, as in most virtual machines.
+    79 MainThreadClock "process.main_thread.clock" Gauge Megahertz Process;
     /// `/proc/PID/io`: all reads, cached ones too.
     13 ProcessIoRchar "process.io.rchar" Counter Bytes Process;
     /// `/proc/PID/io`: all writes, cached ones too.
@@ -99,6 +102,8 @@ quantities! {
     74 ChildrenIoReadCalls "children.io.read_calls" Counter Count Process;
     /// [`ProcessIoReadBytes`](Self::ProcessIoReadBytes) of the processes that it has started.
     75 ChildrenIoReadBytes "children.io.read_bytes" Counter Bytes Process;
+    /// `/proc/PID/statm` of the processes that it has started, added up: their resident memory. What they share counts for each.
+    78 ChildrenRss "children.rss" Gauge Bytes Process;
 
     /// `/proc/stat` user + nice + system + irq + softirq, the sum of all cores.
     17 MachineCpuBusy "machine.cpu.busy" Counter Nanoseconds Machine;
@@ -160,6 +165,10 @@ quantities! {
     43 MachineNetworkReceivedBytes "machine.network.received_bytes" Counter Bytes Machine;
     /// `/proc/PID/net/dev`, hardware where there is some, else all but the loopback.
     44 MachineNetworkSentBytes "machine.network.sent_bytes" Counter Bytes Machine;
+    /// Port counters of InfiniBand and RoCE adapters, which the network's do not contain.
+    76 MachineInfinibandReceivedBytes "machine.infiniband.received_bytes" Counter Bytes Machine;
+    /// Port counters of InfiniBand and RoCE adapters, which the network's do not contain.
+    77 MachineInfinibandSentBytes "machine.infiniband.sent_bytes" Counter Bytes Machine;
 
     /// RAPL of package N; begins again at the end of its range.
     45 CpuEnergy "cpu.N.energy" Counter Microjoules Package;
@@ -177,17 +186,17 @@ quantities! {
     /// Control group, read once.
     51 AllottedMemory "allotted.memory" Gauge Bytes Allotted;
 
-    /// NVML; absent without a driver, with the reason.
+    /// NVML, and files of other drivers; absent without a driver, with the reason.
     52 GpuCount "gpu.count" Gauge Count Machine;
-    /// NVML total energy since the driver was loaded.
+    /// NVML total energy since the driver was loaded; hwmon of amdgpu, i915 and xe.
     53 GpuEnergy "gpu.N.energy" Counter Millijoules Gpu;
     /// NVML field 186.
     54 GpuPowerNow "gpu.N.power.instant" Gauge Milliwatts Gpu;
-    /// NVML power usage: the mean of the last second on most GPUs since Ampere.
+    /// NVML power usage: the mean of the last second on most GPUs since Ampere; `power1_average` of amdgpu.
     55 GpuPower "gpu.N.power" Gauge Milliwatts Gpu;
     /// NVML enforced power limit, once a second.
     56 GpuPowerLimit "gpu.N.power.limit" Gauge Milliwatts Gpu;
-    /// NVML utilisation: share of time in which any kernel ran.
+    /// NVML utilisation: share of time in which any kernel ran; `gpu_busy_percent` of amdgpu.
     57 GpuUtil "gpu.N.util" Gauge MilliPercent Gpu;
     /// NVML utilisation: share of time in which memory was accessed.
     58 GpuMemoryUtil "gpu.N.memory_util" Gauge MilliPercent Gpu;

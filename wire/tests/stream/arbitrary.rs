@@ -408,12 +408,18 @@ fn fact() -> impl Strategy<Value = Fact> {
         number().prop_map(|steps| Fact::Resumed { steps }),
         number().prop_map(Fact::ComputeThreads),
         number().prop_map(Fact::LoaderWorkers),
+        number().prop_map(Fact::MeanOfSteps),
+        (goal_unit(), number(), text()).prop_map(|(unit, number, by)| Fact::Goal { goal: Goal { unit, number }, by }),
         texts().prop_map(|(what, amount)| Fact::NotRecorded { what, amount }),
         texts().prop_map(|(cause, text)| Fact::Died { cause, text }),
         text().prop_map(|why| Fact::NoStacks { why }),
         prop_oneof![Just(Fact::Mode(Mode::Training)), Just(Fact::Mode(Mode::Inference))],
         texts().prop_map(|(key, text)| Fact::Note { key, text }),
     ]
+}
+
+fn goal_unit() -> impl Strategy<Value = GoalUnit> {
+    prop_oneof![Just(GoalUnit::Steps), Just(GoalUnit::Epochs)]
 }
 
 fn source() -> impl Strategy<Value = SignalSource> {

@@ -5,6 +5,9 @@ use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
 
+/// Why there is no progress.
+const NO_GOAL: &str = "nobody says how far the run is meant to go: gnntop run --goal";
+
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
         subject: "counter.COUNTER",
@@ -23,6 +26,29 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         get: |context, name, statistic| match context.counter(name) {
             Some(counter) => FoundValue::from_readings(&counter.series, statistic, 1.0),
             None => AbsentFigure::because("the program has no such counter"),
+        },
+    },
+    Row {
+        subject: "goal",
+        about: "the part of the way to the run's goal that is done",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Share, FigureUnit::Share)],
+        get: |context, _, _| match context.store.progress() {
+            Some(progress) => FoundValue::from_everything(progress.share(), "no epoch is over yet"),
+            None => AbsentFigure::because(NO_GOAL),
+        },
+    },
+    Row {
+        subject: "time_left",
+        about: "what the rest of the way to the goal takes, at the mean pace of the newer half of the time",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Time)],
+        get: |context, _, _| match context.store.progress() {
+            Some(progress) => FoundValue::from_everything(
+                progress.left_ns.map(|ns| ns as f64),
+                "the goal is reached, the run is over, or its pace is not known",
+            ),
+            None => AbsentFigure::because(NO_GOAL),
         },
     },
     Row {

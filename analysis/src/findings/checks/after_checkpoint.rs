@@ -70,7 +70,7 @@ fn excess_ns(evidence: &StepEvidence<'_>, row: usize, usual_ns: f64) -> f64 {
 
 fn cost(evidence: &StepEvidence<'_>, row: usize, usual_ns: f64) -> Option<StepCost> {
     let ns = (row < evidence.rows.len()).then(|| excess_ns(evidence, row, usual_ns))?;
-    Some(StepCost { row, is_inside: true, ns: ns.max(0.0), is_excess: false })
+    Some(StepCost { row, is_inside: true, ns: ns.max(0.0), without_ns: None })
 }
 
 fn finding(evidence: &StepEvidence<'_>, rows: &[usize], slow: usize, costs: Vec<StepCost>, share: f64) -> Finding {

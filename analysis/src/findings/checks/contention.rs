@@ -10,10 +10,11 @@ use std::ops::Range;
 use gnntop_wire::{Quantity, TrackRole};
 
 use super::check::too_few_steps;
+use super::thread_count::ThreadCount;
 use crate::figures::FigureUnit;
-use crate::findings::claim::Claim;
+use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::median;
@@ -37,10 +38,22 @@ const ENOUGH: usize = 10;
 const FAR_LESS: f64 = 4.0;
 /// The limit of the control group is the cause from this share of its periods on.
 const THROTTLED: f64 = 0.05;
-/// What to do where nothing says who has the CPU.
-const LOOK: &str = "see what else runs on the machine (top)";
+/// The evidence is strong where some process waits for a CPU this share of the time...
+const STRONG_PRESSURE: f64 = 0.5;
+/// ...and other processes have this share of the used CPU time.
+const STRONG_OTHERS: f64 = 0.5;
+/// What to do about threads of the program's own.
+const FEWER_THREADS: &str = "use fewer threads (OMP_NUM_THREADS, torch.set_num_threads): they compete for cores";
 /// Other processes that are named.
 const RIVALS_NAMED: usize = 3;
+
+/// What to do where nothing says who has the CPU: `top` shows only what runs now.
+fn advice_for_unknown_rivals(evidence: &StepEvidence<'_>) -> &'static str {
+    match evidence.store.is_over() {
+        true => "run it again while nothing else uses the machine (top shows what does)",
+        false => "see what else runs on the machine (top)",
+    }
+}
 
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
@@ -48,7 +61,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &span);
     let steal = rate(Quantity::MachineCpuSteal);
     let signs = Signs {
-        waits: waiting_share(evidence, &span),
+        waits: hardware::waiting_share(evidence.store, &span),
         pressure: rate(Quantity::PressureCpuSome).map(|ns| ns / 1e9),
         preemptions_per_s: preemptions_per_s(evidence),
     };
@@ -74,12 +87,8 @@ struct Signs {
 /// Share of the time in which the main thread was ready to run and had no CPU, if that is measured and large
 /// enough; else 0. Everything that the thread did took that much longer.
 pub(super) fn waits(evidence: &StepEvidence<'_>) -> f64 {
-    let share = evidence.span_ns().and_then(|span| waiting_share(evidence, &span));
-    share.filter(|share| *share >= WAITS).unwrap_or(0.0).min(1.0)
-}
-
-fn waiting_share(evidence: &StepEvidence<'_>, span: &Range<u64>) -> Option<f64> {
-    hardware::rate_per_s(evidence.store, Quantity::MainThreadCpuWait, span).map(|ns| ns / 1e9)
+    let share = evidence.span_ns().and_then(|span| hardware::waiting_share(evidence.store, &span));
+    share.filter(|share| *share >= WAITS).unwrap_or(0.0)
 }
 
 /// How often the CPU was taken from the training thread.
@@ -114,8 +123,20 @@ fn contended(evidence: &StepEvidence<'_>, span: &Range<u64>, signs: &Signs) -> O
     };
     let finding = add_rivals(evidence, span, finding);
     let finding = finding.with_evidence_lines(|facts| quiet.as_ref().map(|quiet| quiet.describe(facts)));
-    let claim = finding.share.map(Claim::Everywhere);
-    Some(Finding { claim, ..finding })
+    let claim = match signs.waits.filter(|share| *share >= WAITS) {
+        Some(share) => Some(Claim::Everywhere(share)),
+        None => quiet.map(|quiet| Claim::Steps(quiet.costs(evidence))),
+    };
+    let severity = if is_strong(&finding, signs) { Severity::Major } else { finding.severity };
+    Some(Finding { claim, severity, ..finding })
+}
+
+/// Whether a finding of unknown cost is no small matter: most of the time something waits for a CPU, and others have most of them.
+fn is_strong(finding: &Finding, signs: &Signs) -> bool {
+    let cores = finding.fact(Number::OtherCores).zip(finding.fact(Number::BusyCores));
+    finding.share.is_none()
+        && signs.pressure.is_some_and(|share| share >= STRONG_PRESSURE)
+        && cores.is_some_and(|(others, all)| others >= STRONG_OTHERS * all)
 }
 
 /// The wait itself is measured.
@@ -139,7 +160,7 @@ fn preempted(facts: &mut StatedNumbers, per_s: f64) -> StatedNumber {
 }
 
 /// Whether the training thread is the one whose waits are counted, or that is unknown.
-fn is_main_thread(evidence: &StepEvidence<'_>) -> bool {
+pub(super) fn is_main_thread(evidence: &StepEvidence<'_>) -> bool {
     let thread = evidence.store.training_track().map_or(0, |track| track.thread_id);
     let process = evidence.store.session().info().map_or(0, |info| u64::from(info.pid));
     thread == 0 || process == 0 || thread == process
@@ -149,7 +170,7 @@ fn is_main_thread(evidence: &StepEvidence<'_>) -> bool {
 fn find_preemptions(evidence: &StepEvidence<'_>, signs: &Signs, quiet: Option<&QuietSteps>) -> Option<Finding> {
     let taken = signs.preemptions_per_s?;
     let least = if signs.pressure.is_some() { PREEMPTIONS_PER_S } else { PREEMPTIONS_PER_S_ALONE };
-    let share = quiet.map(|quiet| evidence.share(quiet.cost_ns(evidence)));
+    let share = quiet.map(|quiet| evidence.share(quiet.costs(evidence).iter().map(|cost| cost.ns).sum()));
     // Where its wait is measured and short, the thread gets its CPU back at once: that costs at most the wait.
     let is_harmless = signs.waits.is_some() && is_main_thread(evidence);
     if taken < least || signs.pressure.is_some_and(|share| share < PRESSURE) || is_harmless {
@@ -173,7 +194,7 @@ fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) 
     }
     let cores = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, span).map(|ns| ns / 1e9);
     let Some((own, all)) = cores(Quantity::ProcessCpuTime).zip(cores(Quantity::MachineCpuBusy)) else {
-        return finding.with_advice(LOOK);
+        return finding.with_advice(advice_for_unknown_rivals(evidence));
     };
     let others = (all - own).max(0.0);
     let finding = finding.with_evidence_from(|facts| {
@@ -185,6 +206,13 @@ fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) 
         return add_threads(evidence, span, finding);
     }
     let rivals = rivals(evidence, span);
+    if let Some(count) = own_crowd(evidence, own, others) {
+        let finding = finding.with_evidence_from(|facts| {
+            let cores = ThreadCount::cores_in_words(facts.number(Number::MayUseCores, count.cores));
+            format!("it computes with {} threads on {cores}", facts.count(Number::Threads, count.threads))
+        });
+        return name_rivals(&rivals, finding).with_advice(FEWER_THREADS);
+    }
     let workers = evidence.store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
     if workers > 0 && rivals.iter().map(|(_, cores)| cores).sum::<f64>() < others / 2.0 {
         return finding
@@ -203,16 +231,37 @@ fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) 
             );
     }
     if rivals.is_empty() {
-        return finding.with_advice(LOOK);
+        return finding.with_advice(advice_for_unknown_rivals(evidence));
     }
-    let finding = finding.with_evidence_from(|facts| {
+    name_rivals(&rivals, finding).with_advice(match evidence.store.is_over() {
+        true => "run it again without the other process",
+        false => "end or move the other process",
+    })
+}
+
+/// The threads that the program computes with, if these are more than its cores and it uses more of the CPU than all other
+/// programs: a thread waits for those that run, and most of them are its own.
+fn own_crowd(evidence: &StepEvidence<'_>, own: f64, others: f64) -> Option<ThreadCount> {
+    ThreadCount::find(evidence).filter(|count| count.are_many() && own >= others)
+}
+
+/// Whether the thread waits for a CPU because the program has more threads than cores.
+pub(super) fn is_by_own_threads(evidence: &StepEvidence<'_>) -> bool {
+    let Some(span) = evidence.span_ns().filter(|_| waits(evidence) > 0.0) else { return false };
+    let cores = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &span).map(|ns| ns / 1e9);
+    let used = cores(Quantity::ProcessCpuTime).zip(cores(Quantity::MachineCpuBusy));
+    let is_throttled = throttled_share(evidence, &span).is_some_and(|share| share >= THROTTLED);
+    !is_throttled && used.is_some_and(|(own, all)| own_crowd(evidence, own, (all - own).max(0.0)).is_some())
+}
+
+fn name_rivals(rivals: &[(String, f64)], finding: Finding) -> Finding {
+    finding.with_evidence_lines(|facts| {
         let named = rivals.iter().map(|(text, cores)| {
             let cores = facts.about(text, |facts| facts.number(Number::Cores, *cores));
             format!("{text}, {cores:.2} cores")
         });
-        named.collect::<Vec<String>>().join("; ")
-    });
-    finding.with_advice("end or move the other process")
+        (!rivals.is_empty()).then(|| named.collect::<Vec<String>>().join("; "))
+    })
 }
 
 /// Share of its periods in which the kernel stopped the control group because it had used what it may.
@@ -248,7 +297,7 @@ fn add_threads(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding)
             format!("it has {threads} threads on {cores} cores")
         })
     });
-    finding.with_advice("use fewer threads (OMP_NUM_THREADS, torch.set_num_threads): they compete for cores")
+    finding.with_advice(FEWER_THREADS)
 }
 
 /// The other processes that took most of the CPU, such as `other process: make (pid 7)`, with the cores that each uses.
@@ -291,10 +340,12 @@ impl QuietSteps {
         })
     }
 
-    /// How much longer all steps take.
-    fn cost_ns(&self, evidence: &StepEvidence<'_>) -> f64 {
-        let full = (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
-        full.map(|row| (evidence.inside_ns[row] - self.inside_ns).max(0.0)).sum()
+    /// How much longer the steps take from which the CPU is taken more often.
+    fn costs(&self, evidence: &StepEvidence<'_>) -> Vec<StepCost> {
+        let is_taken =
+            |row: usize| evidence.rows[row].usage().is_some_and(|usage| usage.involuntary_switches > self.preemptions);
+        let disturbed = (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row] && is_taken(*row));
+        disturbed.map(|row| evidence.cost_beyond(row, self.inside_ns)).collect()
     }
 
     fn describe(&self, facts: &mut StatedNumbers) -> String {

@@ -6,7 +6,7 @@
 use gnntop_wire::Reported;
 
 use crate::figures::quantity;
-use crate::findings::claim::Claim;
+use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
@@ -59,10 +59,16 @@ fn related(evidence: &StepEvidence<'_>, name: &str, counts: &[Option<f64>]) -> C
     let more = with_ns - without_ns;
     let with = known.iter().filter(|(_, n)| *n > 0.0).count() as f64;
     let share = evidence.share(more * with / known.len() as f64 * evidence.rows.len() as f64);
+    let costs = known.iter().filter(|(_, n)| *n > 0.0).map(|(row, _)| StepCost {
+        row: *row,
+        is_inside: true,
+        ns: more,
+        without_ns: Some((evidence.inside_ns[*row] - more).max(0.0)),
+    });
     let finding = Finding::for_run(FindingKind::Denormals, Confidence::High, Some(share), |facts| {
         format!("steps with denormal numbers take {} more than those without", facts.time(Number::More, more))
     })
-    .with_claim(Claim::Everywhere(share))
+    .with_claim(Claim::Steps(costs.collect()))
     .with_evidence_from(|facts| {
         let r = facts.number(Number::Correlation, r);
         format!("step time grows with \"{name}\" (r = {r:.2})")

@@ -1,16 +1,20 @@
 //! Drift: steps with the same work that take longer and longer.
 
+use std::ops::Range;
+
 use gnntop_wire::Quantity;
 
 use super::check::fewer_than;
+use super::contention::is_main_thread;
 use crate::figures::duration;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
-use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence};
 use crate::findings::hardware;
 use crate::findings::level_change::LevelChange;
 use crate::findings::number::Number;
 use crate::findings::robust::{correlation, median, sigma};
+use crate::findings::sampled_places::SampledPlaces;
 use crate::store::Phase;
 
 /// With fewer steps a trend is chance.
@@ -79,7 +83,8 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         return CheckOutcome::Nothing;
     }
     let is_at_once = |change: &LevelChange<'_>| change.begin.ordinal >= evidence.rows[0].ordinal();
-    if is_preempted_more(evidence) || evidence.level_change().is_some_and(is_at_once) {
+    let is_by_preemption = is_preempted_more(evidence) && !is_slower_without_waits(evidence, slower);
+    if is_by_preemption || evidence.level_change().is_some_and(is_at_once) {
         return CheckOutcome::Nothing;
     }
     finding(evidence, slower, middle / first - 1.0).into()
@@ -103,7 +108,7 @@ fn computes_beside_others(evidence: &StepEvidence<'_>) -> bool {
 /// preempted more often, so the rate counts, too.
 fn is_preempted_more(evidence: &StepEvidence<'_>) -> bool {
     let n = evidence.rows.len();
-    let usual = |rows: std::ops::Range<usize>, per: &dyn Fn(usize) -> f64| {
+    let usual = |rows: Range<usize>, per: &dyn Fn(usize) -> f64| {
         let times = |row: usize| Some(evidence.rows[row].usage()?.involuntary_switches as f64 / per(row));
         median(&mut rows.filter_map(times).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
@@ -112,9 +117,27 @@ fn is_preempted_more(evidence: &StepEvidence<'_>) -> bool {
     a_step.1 - a_step.0 >= SWITCHES && a_time.1 > TIMES * a_time.0
 }
 
+/// Whether steps get slower also without the thread's waits for a CPU: preemptions cost no more than these, where they are measured.
+fn is_slower_without_waits(evidence: &StepEvidence<'_>, slower: f64) -> bool {
+    let n = evidence.rows.len();
+    let span = |rows: Range<usize>| evidence.rows[rows.start].period_start_ns()..evidence.rows[rows.end - 1].end_ns();
+    let thirds = [span(0..n / 3), span(2 * n / 3..n)];
+    is_main_thread(evidence) && hardware::is_slower_without_waits(evidence.store, slower, SLOWER, thirds)
+}
+
+/// The step in the middle of a third, by its time for its work: what to compare.
+fn usual_step(evidence: &StepEvidence<'_>, name: &str, rows: Range<usize>) -> Option<Occurrence> {
+    let ratio = |row: &usize| evidence.inside_ns[*row] / evidence.by_work_ns[*row];
+    let mut full: Vec<usize> = rows.filter(|row| !evidence.shape.is_partial[*row]).collect();
+    full.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    let row = *full.get(full.len() / 2)?;
+    let (step, took) = (evidence.rows[row].step().0, duration(evidence.inside_ns[row] as u64));
+    Some(evidence.place(row, format!("step {step} took {took}, as is usual in the {name} third")))
+}
+
 fn finding(evidence: &StepEvidence<'_>, slower: f64, half_way: f64) -> Finding {
     let n = evidence.rows.len();
-    let phase_ns = |phase: &Phase, rows: std::ops::Range<usize>| {
+    let phase_ns = |phase: &Phase, rows: Range<usize>| {
         median(&mut rows.map(|row| evidence.timed[row].phase_ns(phase.slot) as f64).collect::<Vec<f64>>())
             .unwrap_or(0.0)
     };
@@ -124,9 +147,11 @@ fn finding(evidence: &StepEvidence<'_>, slower: f64, half_way: f64) -> Finding {
         let slower = facts.share(Number::Slower, slower);
         format!("steps with the same work get {slower} slower from the first third to the last")
     });
-    let place = evidence.places(2 * n / 3..n, finding.summary.clone());
-    let mut finding =
-        finding.with_claim(Claim::Everywhere(share)).with_places(vec![place], 1).with_evidence_from(|facts| {
+    let places = [("first", 0..n / 3), ("last", 2 * n / 3..n)].map(|(name, rows)| usual_step(evidence, name, rows));
+    let mut finding = finding
+        .with_claim(Claim::Everywhere(share))
+        .with_places(places.into_iter().flatten().collect(), 1)
+        .with_evidence_from(|facts| {
             let slower = facts.share(Number::MiddleSlower, half_way.max(0.0));
             format!("the middle third is {slower} slower than the first")
         });
@@ -136,6 +161,8 @@ fn finding(evidence: &StepEvidence<'_>, slower: f64, half_way: f64) -> Finding {
             let more = facts.about(phase, |facts| facts.time(Number::More, ns));
             format!("most of it in {phase}: {more} more a step")
         });
+        finding =
+            finding.with_evidence_lines(|facts| SampledPlaces::in_phase(evidence.store, phase).lines(facts, phase));
     }
     finding.with_advice("look for what grows from step to step, such as lists and caches")
 }

@@ -16,6 +16,9 @@ use crate::store::{GAP, PhaseSlot, StepRow};
 
 /// A smaller share of the wall time is not a finding, unless single gaps are long.
 const WORTH_REPORTING: f64 = 0.05;
+/// The same where a library runs the loop: its callbacks, logs and progress bars take 1 to 2 ms a batch, always, and that is
+/// no mistake of the program.
+const WORTH_REPORTING_OF_LIBRARY: f64 = 0.1;
 /// A single gap is long if it exceeds the usual gap by this share of a step...
 const LONG: f64 = 0.5;
 /// ...and by this many of its standard deviations.
@@ -45,7 +48,9 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let long: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_long(evidence, *row)).collect();
     let long = if is_caused_by_machine(evidence, &long) { Vec::new() } else { long };
     let of_its_own = evidence.share(gap - preempted_ns(evidence)).min(share * (1.0 - contention::waits(evidence)));
-    if of_its_own < WORTH_REPORTING && long.is_empty() {
+    let of_library = evidence.store.session().has_loop_of_library();
+    let least = if of_library { WORTH_REPORTING_OF_LIBRARY } else { WORTH_REPORTING };
+    if of_its_own < least && long.is_empty() {
         return CheckOutcome::Nothing;
     }
     let pauses = RegularPauses::find(evidence);
@@ -110,7 +115,7 @@ fn paused(facts: &mut StatedNumbers, evidence: &StepEvidence<'_>, pauses: &Regul
 
 /// The time between steps, if it is unknown what happened in it.
 fn claim_between(evidence: &StepEvidence<'_>) -> Claim {
-    let cost = |(row, ns): (usize, &f64)| StepCost { row, is_inside: false, ns: *ns, is_excess: false };
+    let cost = |(row, ns): (usize, &f64)| StepCost { row, is_inside: false, ns: *ns, without_ns: None };
     Claim::Steps(evidence.between_ns.iter().enumerate().map(cost).collect())
 }
 

@@ -54,6 +54,7 @@ struct LaneWalk<'a> {
 /// A box that contains others.
 struct EnclosingSpan {
     depth: usize,
+    start_ns: u64,
     /// Its name and how much of it is outside every phase; `None` for a phase.
     fills: Option<(NameId, f64)>,
     /// Nesting depth of the phase in it that may contain the next boxes.
@@ -71,10 +72,23 @@ impl LaneWalk<'_> {
             }
             return;
         }
+        if is_phase {
+            self.leave_out_crossing(inner);
+        }
         self.close();
         if is_phase || !self.contains_step(inner) {
             let fills = (!is_phase).then(|| (inner.name, length(inner, &self.range)));
-            self.around = Some(EnclosingSpan { depth, fills, phase_depth: None });
+            self.around = Some(EnclosingSpan { depth, start_ns: inner.start_ns, fills, phase_depth: None });
+        }
+    }
+
+    /// A phase and the span around it may begin at the same moment: the one that is read first then seems to begin before the other, and
+    /// is not inside it.
+    fn leave_out_crossing(&mut self, phase: &LaneBox) {
+        let Some(around) = &mut self.around else { return };
+        if let Some((_, left_ns)) = &mut around.fills {
+            let common = around.start_ns.max(self.range.start)..self.range.end;
+            *left_ns -= length(phase, &common);
         }
     }
 

@@ -97,7 +97,7 @@ fn longest(evidence: &StepEvidence<'_>, between: &Range<u64>) -> Option<StepCost
     });
     let row = rows.max_by(|a, b| evidence.excess_ns(*a).total_cmp(&evidence.excess_ns(*b)))?;
     let excess_ns = evidence.excess_ns(row);
-    (excess_ns > SIGMAS * evidence.noise_ns).then(|| StepCost::excess(row, excess_ns))
+    (excess_ns > SIGMAS * evidence.noise_ns).then(|| evidence.excess_cost(row, 1.0))
 }
 
 fn highest(counter: &CounterSeries, span: &Range<u64>) -> Option<f64> {

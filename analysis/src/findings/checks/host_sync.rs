@@ -42,8 +42,9 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     })
     .with_evidence_lines(|facts| waits.places(facts))
     .with_evidence_lines(|facts| {
+        let most = if idle.is_some_and(|idle| idle < share) { ", the most that they can cost" } else { "" };
         let idle = idle.map(|idle| facts.share(Number::GpuIdle, idle));
-        idle.map(|idle| format!("the GPU is idle {idle} of the time: after each wait it has nothing to do"))
+        idle.map(|idle| format!("the GPU is idle {idle} of the time{most}: after each wait it has nothing to do"))
     })
     .with_advice(
         "read values once in many steps: add losses up as tensors (detach()), and call item() only to print them",
@@ -56,7 +57,9 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
 struct Waits {
     times: f64,
     ns: f64,
-    /// The longer ones, by their names: how many, and how long in all.
+    /// How many of them are known one by one: the longer ones.
+    listed: f64,
+    /// These, by their names: how many, and how long in all.
     by_place: BTreeMap<String, (u64, f64)>,
 }
 
@@ -87,6 +90,7 @@ impl Waits {
         };
         // A trace has spans alone; a live session also has shorter waits, which have none.
         found.times = sum(Reported::DeviceWaits).unwrap_or(0.0).max(f64::from(spans));
+        found.listed = f64::from(spans);
         found.ns = sum(Reported::DeviceWaitTime).unwrap_or(0.0).max(spans_ns);
         found
     }
@@ -95,10 +99,11 @@ impl Waits {
     fn places(&self, facts: &mut StatedNumbers) -> Vec<String> {
         let mut places: Vec<(&String, &(u64, f64))> = self.by_place.iter().collect();
         places.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+        let longer = if self.listed < self.times { " longer ones" } else { " x" };
         let line = |(place, (times, ns)): &(&String, &(u64, f64))| {
             facts.about(place, |facts| {
                 let (times, all) = (facts.count(Number::Times, *times), facts.time(Number::InAll, *ns));
-                format!("{times} x, {all}: {place}")
+                format!("{times}{longer}, {all}: {place}")
             })
         };
         places.iter().take(NAMED).map(line).collect()

@@ -3,7 +3,7 @@
 use gnntop_wire::Quantity;
 
 use super::allocation_churn::MOST_PER_FAULT_NS;
-use crate::findings::claim::{Claim, StepCost};
+use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::hardware;
@@ -19,6 +19,8 @@ const COST: f64 = 0.1;
 const SIGMAS: f64 = 3.0;
 /// Share of the steps with that many faults that must take longer.
 const MOSTLY: f64 = 0.34;
+/// A smaller share of the time is shown as none.
+const WORTH_REPORTING: f64 = 0.0005;
 /// CPU time in the kernel is counted in hundredths of a second: over a shorter time it shows nothing.
 const LEAST_NS: u64 = 2_000_000_000;
 /// Share of the time in which something waits for memory that is reclaimed.
@@ -36,11 +38,25 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     found.into_iter().flatten().collect::<Vec<Finding>>().into()
 }
 
+/// The minor and the major faults of a step.
+fn faults(evidence: &StepEvidence<'_>, row: usize) -> (u64, u64) {
+    evidence.rows[row].usage().map_or((0, 0), |usage| (usage.minor_faults, usage.major_faults))
+}
+
+/// What a step's faults cost.
+fn sentence(evidence: &StepEvidence<'_>, facts: &mut StatedNumbers, row: usize) -> String {
+    let (step, (minor, major)) = (evidence.rows[row].step().0, faults(evidence, row));
+    let from_disk = (major > 0).then(|| format!(", {} of them read from a disk", facts.count(Number::FromDisk, major)));
+    let faults = facts.count(Number::PageFaults, minor.saturating_add(major));
+    let more = facts.time(Number::More, evidence.excess_ns(row));
+    format!("step {step} has {faults} page faults{} and takes {more} longer", from_disk.unwrap_or_default())
+}
+
 fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
     let usual = evidence.median(|row| row.usage().map(|usage| usage.minor_faults as f64))?;
     let has_many = |row: &usize| {
-        let usage = evidence.rows[*row].usage();
-        usage.is_some_and(|u| u.minor_faults as f64 > STORM.max(TIMES_USUAL * usual) || u.major_faults > 0)
+        let (minor, major) = faults(evidence, *row);
+        minor as f64 > STORM.max(TIMES_USUAL * usual) || major > 0
     };
     let is_storm = |row: &usize| {
         let least =
@@ -53,18 +69,13 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
     if storms.is_empty() || (storms.len() as f64) < MOSTLY * many as f64 {
         return None;
     }
-    let faults = |row: usize| evidence.rows[row].usage().map_or((0, 0), |u| (u.minor_faults, u.major_faults));
-    let sentence = |facts: &mut StatedNumbers, row: &usize| {
-        let (step, (minor, major)) = (evidence.rows[*row].step().0, faults(*row));
-        let from_disk =
-            (major > 0).then(|| format!(", {} of them read from a disk", facts.count(Number::FromDisk, major)));
-        let faults = facts.count(Number::PageFaults, minor.saturating_add(major));
-        let more = facts.time(Number::More, evidence.excess_ns(*row));
-        format!("step {step} has {faults} page faults{} and takes {more} longer", from_disk.unwrap_or_default())
-    };
     let excess: f64 = storms.iter().map(|row| evidence.excess_ns(*row)).sum();
-    let all: u64 = storms.iter().map(|row| faults(*row).0 + faults(*row).1).fold(0, u64::saturating_add);
-    let waits_for_disk = storms.iter().any(|row| faults(*row).1 > 0);
+    let all: u64 = storms
+        .iter()
+        .map(|row| faults(evidence, *row))
+        .map(|(minor, major)| minor + major)
+        .fold(0, u64::saturating_add);
+    let waits_for_disk = storms.iter().any(|row| faults(evidence, *row).1 > 0);
     let most = kernel_ns(evidence).unwrap_or(f64::INFINITY).min(all as f64 * MOST_PER_FAULT_NS);
     let most = if waits_for_disk { f64::INFINITY } else { most };
     // Faults that merely come with the time are not its cause.
@@ -74,12 +85,15 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
     let part = (most / excess.max(1.0)).min(1.0);
     let cost = excess * part;
     let share = evidence.share(cost);
-    let place = |row: &usize| evidence.place(*row, sentence(&mut StatedNumbers::default(), row));
+    if share < WORTH_REPORTING {
+        return None;
+    }
+    let place = |row: &usize| evidence.place(*row, sentence(evidence, &mut StatedNumbers::default(), *row));
     let places = storms.iter().take(PLACES_LISTED).map(place).collect();
     let finding = Finding::for_run(FindingKind::PageFaults, Confidence::High, Some(share), |facts| {
         let (steps, cost) = (facts.count(Number::Steps, storms.len() as u64), facts.share(Number::OfTime, share));
         match storms.as_slice() {
-            [one] => sentence(facts, one),
+            [one] => sentence(evidence, facts, *one),
             _ => {
                 let all = facts.count(Number::PageFaults, all);
                 format!("{steps} steps have page-fault storms, {all} faults in all, that cost {cost} of the time")
@@ -87,11 +101,10 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
         }
     })
     .with_places(places, storms.len() as u64)
-    .with_claim(Claim::Steps(
-        storms.iter().map(|row| StepCost::excess(*row, part * evidence.excess_ns(*row))).collect(),
-    ))
+    .with_claim(Claim::Steps(storms.iter().map(|row| evidence.excess_cost(*row, part)).collect()))
     .with_evidence_from(|facts| {
-        format!("{} page faults in a usual step", facts.count(Number::UsualFaults, usual as u64))
+        let plural = if usual as u64 == 1 { "" } else { "s" };
+        format!("{} page fault{plural} in a usual step", facts.count(Number::UsualFaults, usual as u64))
     })
     .with_evidence_from(|facts| format!("about {} per fault", facts.time(Number::Each, cost / all.max(1) as f64)))
     .with_advice("reuse large buffers instead of allocating them again (a pool)");

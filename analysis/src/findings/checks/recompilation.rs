@@ -32,7 +32,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         evidence.place(*row, format!("{} in step {step}, {}", text(evidence, one.name), duration(length(one) as u64)))
     };
     let costs =
-        again.iter().map(|(row, one)| StepCost { row: *row, is_inside: true, ns: length(one), is_excess: false });
+        again.iter().map(|(row, one)| StepCost { row: *row, is_inside: true, ns: length(one), without_ns: None });
     Finding::for_run(FindingKind::Recompilation, Confidence::High, Some(share), |facts| {
         let times = facts.count(Number::Times, again.len() as u64);
         let times = if again.len() == 1 { "once".to_owned() } else { format!("{times} times") };
@@ -52,7 +52,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
 }
 
 /// What was compiled again in the steps looked at, oldest first, each with its row.
-fn compiled_again(evidence: &StepEvidence<'_>) -> Vec<(usize, LaneBox)> {
+pub(super) fn compiled_again(evidence: &StepEvidence<'_>) -> Vec<(usize, LaneBox)> {
     let Some(lane) = evidence.store.training_track().and_then(Track::lane) else { return Vec::new() };
     let Some(span) = evidence.span_ns() else { return Vec::new() };
     let mut again = Vec::new();

@@ -2,7 +2,7 @@
 
 use gnntop_wire::Quantity;
 
-use crate::figures::{duration, utc};
+use crate::figures::{duration, lasting, utc};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence};
@@ -10,8 +10,9 @@ use crate::findings::hardware::held_mean;
 use crate::findings::level_change::LevelChange;
 use crate::findings::number::Number;
 use crate::findings::run_stretches::most_grown;
+use crate::findings::sampled_places::SampledPlaces;
 use crate::findings::stated_numbers::StatedNumbers;
-use crate::store::{Signal, Store, StoredMark};
+use crate::store::{GAP, Signal, Store, StoredMark};
 
 /// A time that is known less exactly than this is given as "about".
 const ABOUT_NS: u64 = 2_000_000_000;
@@ -26,9 +27,18 @@ const SWITCHES: f64 = 2.0;
 /// ...and this many times as often for their length.
 const TIMES: f64 = 2.0;
 /// What may explain it.
-const REPORTED: [Quantity; 4] = [Quantity::GpuClockSm, Quantity::GpuPower, Quantity::ProcessRss, Quantity::ProcessSwap];
+const REPORTED: [(Quantity, &str); 4] = [
+    (Quantity::GpuClockSm, "the GPU's clock"),
+    (Quantity::GpuPower, "the GPU's power"),
+    (Quantity::ProcessRss, "the process's resident memory"),
+    (Quantity::ProcessSwap, "the process's swapped memory"),
+];
 /// Time before and after the change over which they are compared.
 const COMPARED_NS: u64 = 60_000_000_000;
+/// A phase has its lines named if it has this part of what steps take longer...
+const WORTH_LINES: f64 = 0.2;
+/// ...this many of them.
+const LINES: usize = 2;
 /// A signal that changes by less is not listed.
 const CHANGED: f64 = 0.1;
 
@@ -61,7 +71,10 @@ fn finding(evidence: &StepEvidence<'_>, change: &LevelChange<'_>) -> Finding {
         finding.with_claim(Claim::Everywhere(share)).with_places(vec![place], 1).with_evidence_lines(|facts| {
             let mark = mark.map(|mark| mark_line(facts, mark));
             let lines = [grown(facts, store, change), mark, preemption_line(facts, change)];
-            lines.into_iter().flatten().chain(changed_signals(facts, store, change)).collect::<Vec<String>>()
+            let mut lines: Vec<String> = lines.into_iter().flatten().collect();
+            lines.extend(changed_signals(facts, store, change));
+            lines.extend(lines_of_grown(facts, store, change));
+            lines
         });
     finding
         .with_advice("look for what changed then: a restart, other data, another program, clocks, temperatures, memory")
@@ -96,6 +109,23 @@ fn grown(facts: &mut StatedNumbers, store: &Store, change: &LevelChange<'_>) -> 
     })
 }
 
+/// The program's lines in the phases that grew, the most grown first: what slows one down, such as data that both passes go through, is
+/// often in a smaller one.
+fn lines_of_grown(facts: &mut StatedNumbers, store: &Store, change: &LevelChange<'_>) -> Vec<String> {
+    let growth = |slot| change.medians(|known| Some(known.row.phase_ns(slot) as f64)).map(|(from, to)| to - from);
+    let phases = store.phases().iter().filter_map(|phase| Some((phase, growth(phase.slot)?)));
+    let mut grown: Vec<(&str, f64)> = phases
+        .filter(|(_, ns)| *ns > 0.0)
+        .map(|(phase, ns)| (if phase.is_gap() { GAP } else { &*phase.text }, ns))
+        .collect();
+    grown.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let least_ns = WORTH_LINES * grown.iter().map(|(_, ns)| ns).sum::<f64>();
+    let named = grown.into_iter().filter(|(_, ns)| *ns >= least_ns);
+    named
+        .flat_map(|(phase, _)| SampledPlaces::in_phase(store, phase).lines(facts, phase).into_iter().take(LINES))
+        .collect()
+}
+
 /// The nearest mark before the change, with the time between, unless it is probably chance.
 fn mark_before<'s>(store: &'s Store, change: &LevelChange<'_>) -> Option<(&'s str, u64)> {
     let between_ns = &change.begin.between_ns;
@@ -128,22 +158,29 @@ fn preemption_line(facts: &mut StatedNumbers, change: &LevelChange<'_>) -> Optio
     })
 }
 
+/// What a signal that is listed is of, in words.
+fn reported_name(signal: &Signal) -> Option<&'static str> {
+    let quantity = signal.metric.metric()?.quantity();
+    REPORTED.iter().find(|(of, _)| *of == quantity).map(|(_, name)| *name)
+}
+
 /// Signals about the machine that change at that time.
 fn changed_signals(facts: &mut StatedNumbers, store: &Store, change: &LevelChange<'_>) -> Vec<String> {
     let t_ns = change.begin.t_ns;
-    let before = t_ns.saturating_sub(COMPARED_NS)..t_ns;
-    let since = t_ns..t_ns.saturating_add(COMPARED_NS);
-    let line = |signal: &Signal| {
+    let from_ns = store.first_ns().unwrap_or(0).max(t_ns.saturating_sub(COMPARED_NS));
+    let before = from_ns..t_ns;
+    let since = t_ns..store.now_ns().min(t_ns.saturating_add(COMPARED_NS)).max(t_ns);
+    let [before_words, after_words] = [&before, &since].map(|span| lasting(span.end - span.start));
+    let line = |(signal, what): (&Signal, &str)| {
         let (from, to) = held_mean(signal, &before).zip(held_mean(signal, &since))?;
         let by = to / from - 1.0;
         let word = if by > 0.0 { "higher" } else { "lower" };
         (from > 0.0 && by.abs() >= CHANGED).then(|| {
             let metric = signal.metric.to_string();
             let change = facts.about(&metric, |facts| facts.share(Number::Change, by.abs()));
-            format!("{metric} is {change} {word} in the minute after than in the minute before")
+            format!("{what} is {change} {word} in the {after_words} after that than in the {before_words} before")
         })
     };
-    let is_telling = |signal: &&Signal| signal.metric.metric().is_some_and(|of| REPORTED.contains(&of.quantity()));
-    let telling = store.signals().all().iter().filter(is_telling);
-    telling.filter_map(line).collect()
+    let telling = |signal| Some((signal, reported_name(signal)?));
+    store.signals().all().iter().filter_map(telling).filter_map(line).collect()
 }

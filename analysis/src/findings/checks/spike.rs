@@ -5,12 +5,14 @@
 //! logarithms are tested as well. A step that only waited for a CPU is not a spike: [`super::contention`] reports it.
 //! Nor is the time between steps looked at here, but by [`super::gap`], and a rollout before a step is a phase of its own.
 
-use crate::findings::claim::{Claim, StepCost};
+use gnntop_wire::phase::VALIDATION;
+
+use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED, Severity};
 use crate::findings::number::Number;
 use crate::findings::robust::sigma;
-use crate::findings::stated_numbers::StatedNumbers;
+use crate::findings::stated_numbers::{StatedNumber, StatedNumbers};
 use crate::store::{Phase, StepRow};
 
 /// A step that takes this many times what is expected is a spike...
@@ -22,6 +24,8 @@ const LOG_SIGMAS: f64 = 4.5;
 
 /// A single one that takes less costs a share of a short recording, and nothing of a run.
 const LEAST_ONCE_NS: f64 = 1e9;
+/// A period that takes this many times as long as the inside of its step is named as well.
+const MORE_THAN_STEP: f64 = 1.05;
 /// What a loop does in some of its steps: collecting experience.
 const ROLLOUT: &str = "rollout";
 
@@ -64,12 +68,14 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         match spikes.len() {
             1 => worst,
             _ => {
-                format!("{n} steps take {least:.1} to {most:.1} x their usual time and cost {cost}; the worst: {worst}")
+                let [least, most] = [least, most].map(|times| format!("{times:.1}"));
+                let range = if least == most { most } else { format!("{least} to {most}") };
+                format!("{n} steps take {range} x their usual time and cost {cost}; the worst: {worst}")
             }
         }
     })
     .with_places(places, spikes.len() as u64)
-    .with_claim(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
+    .with_claim(Claim::Steps(spikes.iter().map(|row| evidence.excess_cost(*row, 1.0)).collect()))
     .with_evidence_from(|facts| format!("other steps vary by ± {}", facts.time(Number::Noise, evidence.noise_ns)));
     finding.severity = Severity::from_share(share);
     if spikes.len() == 1 && cost < LEAST_ONCE_NS {
@@ -101,6 +107,20 @@ fn rhythm(evidence: &StepEvidence<'_>, spikes: &[usize]) -> Option<u64> {
     (usual > 1 && equal * 4 >= distances.len() * 3).then_some(usual)
 }
 
+/// This many page faults.
+fn page_faults(n: StatedNumber, count: u64) -> String {
+    format!("{n} page fault{}", if count == 1 { "" } else { "s" })
+}
+
+/// Its period, which other places show, where it has more in it: validation, or time between steps.
+fn period(facts: &mut StatedNumbers, evidence: &StepEvidence<'_>, index: usize) -> String {
+    let period_ns = evidence.rows[index].period_ns() as f64;
+    match period_ns > MORE_THAN_STEP * evidence.inside_ns[index] {
+        true => format!(" of its period of {}", facts.time(Number::LongestPeriod, period_ns)),
+        false => String::new(),
+    }
+}
+
 /// Usual values of the numbers that may explain a spike.
 struct UsualStep<'a> {
     inside_ns: f64,
@@ -120,7 +140,14 @@ impl<'a> UsualStep<'a> {
         };
         Self {
             inside_ns: evidence.usual_inside_ns().max(1.0),
-            phases: evidence.store.phases().iter().filter(|phase| !phase.is_gap()).map(median).collect(),
+            // Validation is in the step's period, and no part of what it took.
+            phases: evidence
+                .store
+                .phases()
+                .iter()
+                .filter(|phase| !phase.is_gap() && &*phase.text != VALIDATION)
+                .map(median)
+                .collect(),
             minor_faults: usage(|usage| usage.minor_faults),
             involuntary: usage(|usage| usage.involuntary_switches),
         }
@@ -130,9 +157,10 @@ impl<'a> UsualStep<'a> {
         let (row, timed) = (&evidence.rows[index], &evidence.timed[index]);
         let of_kind = if evidence.kinds.all.is_empty() { "" } else { " of its kind" };
         let mut text = format!(
-            "step {} took {}, {:.1} x the usual{of_kind}",
+            "step {} took {}{}, {:.1} x the usual{of_kind}",
             row.step().0,
             facts.time(Number::Longest, evidence.inside_ns[index]),
+            period(facts, evidence, index),
             facts.number(Number::MostRatio, ratio(evidence, index))
         );
         // A phase may have grown by less than the median over all batch sizes suggests.
@@ -154,7 +182,10 @@ impl<'a> UsualStep<'a> {
         let many = |n: u64, usual: Option<f64>, least: f64| n as f64 > least + 4.0 * usual.unwrap_or(0.0);
         let mut parts = Vec::new();
         if usage.major_faults > 0 {
-            parts.push(format!("{} page faults read from disk", facts.count(Number::FromDisk, usage.major_faults)));
+            parts.push(format!(
+                "{} read from disk",
+                page_faults(facts.count(Number::FromDisk, usage.major_faults), usage.major_faults)
+            ));
         }
         if many(usage.minor_faults, self.minor_faults, 1000.0) {
             parts.push(format!("{} page faults", facts.count(Number::PageFaults, usage.minor_faults)));

@@ -4,6 +4,7 @@ use gnntop_wire::Quantity;
 use gnntop_wire::phase::{BACKWARD, FORWARD, OPTIMIZER};
 
 use super::contention;
+use super::thread_count::ThreadCount;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::hardware;
@@ -15,28 +16,19 @@ const FEW: f64 = 3.0;
 const MORE_THAN_THREADS: f64 = 0.5;
 /// It computes if that takes this share of the time.
 const COMPUTES: f64 = 0.5;
-/// There are too many threads from this many times the cores.
-const MANY: f64 = 1.5;
 
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
-    let (Some(threads), Some(cores)) = (evidence.store.session().compute_threads(), usable_cores(evidence)) else {
+    let Some(count) = ThreadCount::find(evidence) else {
         return CheckOutcome::NotEnough("it is not recorded how many threads and cores the program has".to_owned());
     };
-    if threads == 0 || evidence.store.device().is_some() || computing(evidence) < COMPUTES {
+    if count.threads == 0 || evidence.store.device().is_some() || computing(evidence) < COMPUTES {
         return CheckOutcome::Nothing;
     }
-    if threads > 1 && threads as f64 >= MANY * cores {
-        return too_many(evidence, threads, cores).into();
+    if count.are_many() {
+        return too_many(evidence, count).into();
     }
-    few(evidence, threads, cores).map_or(CheckOutcome::Nothing, CheckOutcome::from)
-}
-
-/// The cores that the program may use: the machine's, or those that it is allotted.
-fn usable_cores(evidence: &StepEvidence<'_>) -> Option<f64> {
-    let machine = evidence.store.hardware().cores().len() as f64;
-    let allotted = hardware::allotted_cores(evidence.store);
-    [Some(machine).filter(|cores| *cores > 0.0), allotted].into_iter().flatten().reduce(f64::min)
+    few(evidence, count).map_or(CheckOutcome::Nothing, CheckOutcome::from)
 }
 
 /// Share of the time in which the model is computed.
@@ -45,30 +37,22 @@ fn computing(evidence: &StepEvidence<'_>) -> f64 {
     evidence.share(phases.map(|phase| evidence.phase_total_ns(phase.slot)).sum())
 }
 
-fn too_many(evidence: &StepEvidence<'_>, threads: u64, cores: f64) -> Finding {
+fn too_many(evidence: &StepEvidence<'_>, ThreadCount { threads, cores }: ThreadCount) -> Finding {
     // Whether that costs anything, the waits for a CPU show.
-    let is_costly = contention::waits(evidence) > 0.0;
-    let confidence = if is_costly { Confidence::Medium } else { Confidence::Low };
+    let confidence = if contention::waits(evidence) > 0.0 { Confidence::Medium } else { Confidence::Low };
     let finding = Finding::for_run(FindingKind::Threads, confidence, None, |facts| {
         let threads = facts.count(Number::Threads, threads);
-        let cores = number_of_cores(facts.number(Number::MayUseCores, cores));
+        let cores = ThreadCount::cores_in_words(facts.number(Number::MayUseCores, cores));
         format!("the program computes with {threads} threads and may use {cores}")
     });
-    Finding { severity: Severity::Minor, ..finding }
+    // It is what the contention comes from, and is named beside it.
+    let is_cause = contention::is_by_own_threads(evidence);
+    Finding { severity: if is_cause { Severity::Major } else { Severity::Minor }, ..finding }
         .with_evidence("threads that share a core wait for each other at the end of each operation")
         .with_advice("set OMP_NUM_THREADS, or torch.set_num_threads, to the cores that the program may use")
 }
 
-/// `1 core`, `0.5 cores`.
-fn number_of_cores(cores: f64) -> String {
-    match cores {
-        1.0 => "1 core".to_owned(),
-        whole if whole.fract() == 0.0 => format!("{whole:.0} cores"),
-        part => format!("{part:.1} cores"),
-    }
-}
-
-fn few(evidence: &StepEvidence<'_>, threads: u64, cores: f64) -> Option<Finding> {
+fn few(evidence: &StepEvidence<'_>, ThreadCount { threads, cores }: ThreadCount) -> Option<Finding> {
     let span = evidence.span_ns()?;
     let used = hardware::rate_per_s(evidence.store, Quantity::ProcessCpuTime, &span)? / 1e9;
     let busy = hardware::rate_per_s(evidence.store, Quantity::MachineCpuBusy, &span)? / 1e9;

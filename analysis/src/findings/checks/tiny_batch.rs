@@ -18,8 +18,10 @@ use crate::findings::robust::median;
 const TINY: u64 = 8;
 /// ...nor is one of larger graphs.
 const FEW_EDGES: u64 = 4096;
-/// The optimizer has at least this share of a step's compute time.
+/// The optimizer has at least this share of a step's compute time...
 const FIXED: f64 = 0.15;
+/// ...and the run computes for this share of the time: else a larger batch makes what it waits for longer, and little shorter.
+const COMPUTES: f64 = 0.5;
 
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
@@ -36,7 +38,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         return CheckOutcome::NotEnough("the program does not separate forward, backward and optimizer".to_owned());
     }
     let of_computing = fixed / (work + fixed);
-    if of_computing < FIXED {
+    if of_computing < FIXED || evidence.share(work + fixed) < COMPUTES {
         return CheckOutcome::Nothing;
     }
     finding(evidence, size, of, of_computing, evidence.share(fixed)).into()

@@ -7,6 +7,7 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
+use crate::findings::sampled_places::SampledPlaces;
 
 /// Reported from this share of the wall time.
 const WORTH_REPORTING: f64 = 1.0 / 3.0;
@@ -34,17 +35,19 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
             format!("{} {noun}, {each} each", facts.count(Number::Times, times))
         })
     })
+    .with_evidence_lines(|facts| SampledPlaces::in_phase(evidence.store, VALIDATION).lines(facts, VALIDATION))
     .with_advice("validate less often, on fewer batches, or on larger ones: without gradients more fits into memory")
     .into()
 }
 
 #[cfg(test)]
 mod tests {
-    use gnntop_fixtures::MS;
     use gnntop_fixtures::planned::StepPlan;
+    use gnntop_fixtures::{MS, START_NS};
+    use gnntop_wire::{Event, StackSample, TrackRole};
 
     use super::*;
-    use crate::findings::tests::run;
+    use crate::findings::tests::{run, store_of, stream};
     use crate::findings::{Judgement, Severity};
 
     /// 300 steps of 34 ms, every 50th after a validation that takes so long.
@@ -72,5 +75,17 @@ mod tests {
     #[test]
     fn short_validation_is_no_finding() {
         assert!(!found(400).iter().any(|finding| finding.kind == FindingKind::Validation));
+    }
+
+    #[test]
+    fn lines_of_validation_are_named() {
+        let plan = |_| StepPlan { phases: vec![("validation", 30 * MS), ("forward", 20 * MS)], ..StepPlan::default() };
+        let mut stream = stream(100, plan, &[]);
+        let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
+        let path = stream.path(&["validation", "score (train.py:44)"]);
+        stream.event(track, Event::StackSample(StackSample { path, t_ns: START_NS, count: 60, is_repeat: false }));
+        let found = Judgement::for_steps(&store_of(stream), 0..u64::MAX).findings.found;
+        let it = found.iter().find(|finding| finding.kind == FindingKind::Validation).unwrap();
+        assert_eq!(it.evidence.last().unwrap(), "60 stacks sampled in validation: in score (train.py:44)");
     }
 }

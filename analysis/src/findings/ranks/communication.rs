@@ -7,13 +7,14 @@ use gnntop_wire::Engine;
 use gnntop_wire::phase::ALL_REDUCE;
 
 use super::evidence::RankEvidence;
+use super::reduce_lines;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::ranks::pipeline::PipelineStep;
 
 /// Reported from this share of the time.
-const WORTH_REPORTING: f64 = 0.2;
+pub(super) const WORTH_REPORTING: f64 = 0.2;
 /// Newest steps of a pipeline that are looked at closely.
 const MAX_STEPS: usize = 16;
 
@@ -50,6 +51,7 @@ fn all_reduce(evidence: &RankEvidence<'_>) -> Option<Finding> {
         let copies = facts.count(Number::Copies, ranks.copies.into());
         format!("{copies} copies exchange gradients over {}", describe_engine(&ranks.engine))
     });
+    let finding = reduce_lines::add(evidence.ranks.all()[peers[0]].store, finding);
     Some(finding.with_advice("do more work between all-reduces, such as by gradient accumulation"))
 }
 

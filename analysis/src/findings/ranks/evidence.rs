@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use gnntop_wire::Quantity;
-use gnntop_wire::phase::{ALL_REDUCE, RECEIVE, SEND};
+use gnntop_wire::phase::{ALL_REDUCE, RECEIVE, SEND, VALIDATION};
 
-use crate::findings::evidence::{ENOUGH_STEPS, WARM_UP_STEPS};
+use crate::findings::evidence::{ENOUGH_STEPS, WARM_UP_STEPS, between_ns, inside_ns};
 use crate::findings::finding::CheckOutcome;
 use crate::findings::hardware;
 use crate::findings::robust::median;
 use crate::ranks::{CommonStep, Rank, Ranks};
-use crate::store::{PhaseSlot, StepRow};
+use crate::store::{PhaseSlot, StepRow, Store};
 
 /// Steps that are looked at.
 const NEWEST: usize = 1024;
@@ -20,12 +20,13 @@ const FULL: f64 = 0.95;
 const WAITING_PHASES: [&str; 3] = [ALL_REDUCE, RECEIVE, SEND];
 
 /// What a batch may be measured by, with its word.
-pub(super) type Size = (&'static str, fn(&StepRow<'_>) -> Option<u64>);
-pub(super) static SIZES: [Size; 4] = [
-    ("edges", |row| row.batch().edges),
-    ("nodes", |row| row.batch().nodes),
-    ("graphs", |row| row.batch().graphs),
-    ("seeds", |row| row.batch().seeds),
+pub(super) type Size = (&'static str, fn(&Store, &StepRow<'_>) -> Option<u64>);
+pub(super) static SIZES: [Size; 5] = [
+    ("edges", |_, row| row.batch().edges),
+    ("nodes", |_, row| row.batch().nodes),
+    ("graphs", |_, row| row.batch().graphs),
+    ("seeds", |_, row| row.batch().seeds),
+    ("tokens", Store::tokens_of),
 ];
 
 /// Steps of a run, over its ranks.
@@ -111,6 +112,13 @@ impl<'a> RankEvidence<'a> {
     /// Time of a rank's step in the phase with this name, or in the gap; 0 if it has no such phase.
     pub(super) fn phase_ns(&self, at: usize, row: &StepRow<'_>, name: &str) -> f64 {
         slot(&self.ranks.all()[at], name).map_or(0.0, |slot| row.phase_ns(slot) as f64)
+    }
+
+    /// Whether a rank's time outside every phase is mostly between its steps, and not inside them.
+    pub(super) fn is_gap_between_steps(&self, at: usize) -> bool {
+        let validation = slot(&self.ranks.all()[at], VALIDATION);
+        let between_ns = self.rows(at).map(|row| between_ns(row, validation, inside_ns(row, validation))).sum::<f64>();
+        between_ns > 0.5 * self.rows(at).map(|row| row.gap_ns() as f64).sum::<f64>()
     }
 
     /// Median of a rank's number over the steps.

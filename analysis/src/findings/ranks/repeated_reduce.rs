@@ -3,6 +3,7 @@
 use gnntop_wire::phase::{ALL_REDUCE, BACKWARD, OPTIMIZER};
 
 use super::evidence::RankEvidence;
+use super::reduce_lines;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::ranks::Rank;
@@ -19,15 +20,17 @@ pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
     let (Some(first), Some(last)) = (evidence.steps.last(), evidence.steps.first()) else {
         return CheckOutcome::Nothing;
     };
-    let ranks = evidence.ranks.all().iter().enumerate();
-    let of_rank = |(at, rank): (usize, &Rank<'_>)| {
+    let ranks = evidence.ranks.all();
+    let of_rank = |at: usize| {
         let (first, last) = (first.rows[at].as_ref()?, last.rows[at].as_ref()?);
-        Some(Reduces::find(rank, first.period_start_ns()..last.end_ns()))
+        Some((&ranks[at], Reduces::find(&ranks[at], first.period_start_ns()..last.end_ns())))
     };
     // The rank that waits least: the others' time in it is also that of waiting for it.
-    let least = ranks.filter_map(of_rank).min_by(|a, b| a.early_ns.total_cmp(&b.early_ns));
+    let least = (0..ranks.len()).filter_map(of_rank).min_by(|(_, a), (_, b)| a.early_ns.total_cmp(&b.early_ns));
     match least {
-        Some(reduces) if evidence.share(reduces.early_ns) >= WORTH_REPORTING => finding(evidence, &reduces).into(),
+        Some((rank, reduces)) if evidence.share(reduces.early_ns) >= WORTH_REPORTING => {
+            reduce_lines::add(rank.store, finding(evidence, &reduces)).into()
+        }
         _ => CheckOutcome::Nothing,
     }
 }
@@ -90,11 +93,18 @@ mod tests {
     use gnntop_wire::TrackRole;
 
     use super::*;
+    use crate::findings::Severity;
     use crate::findings::ranks::rank_findings;
     use crate::ranks::fixture::run;
 
     /// Two ranks with three micro-batches a step, of which these reduce, and an optimizer's step where that is said.
     fn found(reduces: fn(u64) -> bool, steps_after: fn(u64) -> bool) -> Option<Finding> {
+        let found = findings(2 * MS, reduces, steps_after);
+        found.into_iter().find(|finding| finding.kind == FindingKind::RepeatedReduce)
+    }
+
+    /// All findings, if a reduce takes so long.
+    fn findings(reduce_ns: u64, reduces: fn(u64) -> bool, steps_after: fn(u64) -> bool) -> Vec<Finding> {
         let session = |rank: u32| {
             let mut stream = StreamBuilder::from_info(&rank_info("ddp", place(rank, 2)));
             let main = stream.track(TrackRole::Training, "train");
@@ -109,7 +119,7 @@ mod tests {
                     phase("forward", 5 * MS);
                     phase("backward", 10 * MS);
                     if reduces(micro_batch) {
-                        phase("all-reduce", 2 * MS);
+                        phase("all-reduce", reduce_ns);
                     }
                     if steps_after(micro_batch) {
                         phase("optimizer", MS);
@@ -120,8 +130,7 @@ mod tests {
             stream.end(t_ns);
             stream.bytes()
         };
-        let found = rank_findings(&run(&[0, 1].map(session)).ranks()).found;
-        found.into_iter().find(|finding| finding.kind == FindingKind::RepeatedReduce)
+        rank_findings(&run(&[0, 1].map(session)).ranks()).found
     }
 
     #[test]
@@ -136,5 +145,17 @@ mod tests {
     fn all_reduce_of_the_last_micro_batch_or_before_an_optimizer_is_none() {
         assert_eq!(found(|micro_batch| micro_batch == 2, |micro_batch| micro_batch == 2), None);
         assert_eq!(found(|_| true, |_| true), None, "several optimizers take turns");
+    }
+
+    #[test]
+    fn communication_keeps_what_is_not_needless() {
+        let found = findings(15 * MS, |_| true, |micro_batch| micro_batch == 2);
+        let of = |kind| found.iter().find(|finding| finding.kind == kind).unwrap();
+        let (needless, communication) = (of(FindingKind::RepeatedReduce), of(FindingKind::CommunicationBound));
+        assert_eq!(found[0].kind, FindingKind::RepeatedReduce, "the cause comes first: {found:#?}");
+        // 45 of 91 ms, of which 30 need not be.
+        assert!((needless.share.unwrap() - 30.0 / 91.0).abs() < 0.001, "{needless:#?}");
+        assert!((communication.share.unwrap() - 15.0 / 91.0).abs() < 0.001, "{communication:#?}");
+        assert_eq!(communication.severity, Severity::Note, "{communication:#?}");
     }
 }

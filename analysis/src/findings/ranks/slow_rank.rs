@@ -140,7 +140,8 @@ impl SlowRank {
     /// How many times as large its batches are as other ranks', by what differs most, with its word; `None` if unknown.
     pub(super) fn batch_ratio(&self, evidence: &RankEvidence<'_>) -> Option<(&'static str, f64)> {
         let ratio = |(word, size): &Size| {
-            let usual = |at: usize| evidence.median(at, |row| Some(size(row)? as f64));
+            let store = |at: usize| evidence.ranks.all()[at].store;
+            let usual = |at: usize| evidence.median(at, |row| Some(size(store(at), row)? as f64));
             let theirs = median(&mut self.peers.iter().filter_map(|at| usual(*at)).collect::<Vec<f64>>());
             Some((*word, usual(self.at)? / theirs.filter(|size| *size > 0.0)?))
         };

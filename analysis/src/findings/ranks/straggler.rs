@@ -23,7 +23,10 @@ fn finding(evidence: &RankEvidence<'_>, found: &SlowRank) -> Finding {
         let ratio = facts.number(Number::Ratio, found.own_ns / found.peers_ns.max(1.0));
         let longer = found.phases.first().map(|phase| {
             let more = facts.about(&phase.text, |facts| facts.time(Number::More, phase.excess_ns / in_step));
-            format!(", {more} longer in {}", phase.text)
+            match phase.text.as_str() {
+                GAP => format!(", {more} longer outside every phase"),
+                text => format!(", {more} longer in {text}"),
+            }
         });
         let longer = longer.unwrap_or_default();
         format!("rank {number} is a straggler: its own work takes {ratio:.2} x as long as its peers'{longer}")
@@ -55,9 +58,13 @@ fn advice(evidence: &RankEvidence<'_>, found: &SlowRank) -> String {
         return format!("see what else runs on {place}");
     };
     match phase.text.as_str() {
-        GAP => {
+        GAP if evidence.is_gap_between_steps(found.at) => {
             format!("see what rank {number} does between its steps that others do not: logging, checkpoints, printing")
         }
+        GAP => format!(
+            "see what rank {number} does in its steps, outside every phase, that others do not: transforms of a batch, logging, \
+                checks; a phase around it would name it"
+        ),
         VALIDATION | "checkpoint" => format!("let all ranks share the {}, or do it less often", phase.text),
         text => format!(
             "see what rank {number} does in {text} that others do not: the rest of its step is as fast as theirs"

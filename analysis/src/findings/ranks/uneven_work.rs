@@ -1,10 +1,10 @@
 //! Uneven batches: in each step another rank has the largest batch and is the slowest, and all others wait for it.
 
-use super::evidence::{RankEvidence, SIZES};
+use super::evidence::{RankEvidence, SIZES, Size};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::correlation;
-use crate::store::StepRow;
+use gnntop_wire::Reported;
 
 /// Balanced batches must save this share of the time.
 const WORTH_REPORTING: f64 = 0.05;
@@ -26,9 +26,9 @@ pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
     if !evidence.has_steps() {
         return evidence.too_few_steps();
     }
-    let all = SIZES.iter().flat_map(|(word, size)| {
-        peers.iter().filter_map(move |peers| Some((*word, Uneven::find(evidence, peers, *size)?)))
-    });
+    let all = SIZES
+        .iter()
+        .flat_map(|size| peers.iter().filter_map(move |peers| Some((size.0, Uneven::find(evidence, peers, size)?))));
     let best = all.max_by(|a, b| a.1.correlation.total_cmp(&b.1.correlation));
     best.filter(|(_, uneven)| uneven.is_cause(evidence))
         .map_or(CheckOutcome::Nothing, |(word, uneven)| finding(evidence, word, &uneven).into())
@@ -50,13 +50,13 @@ struct Uneven {
 
 impl Uneven {
     /// By this size; `None` if it is not known, or always the same.
-    fn find(evidence: &RankEvidence<'_>, peers: &[usize], size: fn(&StepRow<'_>) -> Option<u64>) -> Option<Self> {
+    fn find(evidence: &RankEvidence<'_>, peers: &[usize], (_, size): &Size) -> Option<Self> {
         let mut beyond: Vec<Vec<(f64, f64)>> = Vec::new();
         let (mut agrees, mut slowest, mut largest) = (0, vec![0_usize; peers.len()], 0.0);
         for common in &evidence.steps {
             let of = |at: &usize| {
                 let row = common.rows[*at].as_ref()?;
-                Some((size(row)? as f64, evidence.own_ns(*at, row)))
+                Some((size(evidence.ranks.all()[*at].store, row)? as f64, evidence.own_ns(*at, row)))
             };
             let ranks: Vec<(f64, f64)> = peers.iter().map(of).collect::<Option<_>>()?;
             let mean = |number: fn(&(f64, f64)) -> f64| ranks.iter().map(number).sum::<f64>() / ranks.len() as f64;
@@ -104,7 +104,8 @@ fn finding(evidence: &RankEvidence<'_>, word: &str, uneven: &Uneven) -> Finding 
     })
     .with_evidence_from(|facts| {
         let ratio = facts.number(Number::BatchRatio, uneven.largest);
-        format!("the largest batch of a step has {ratio:.2} x the mean {word} of its ranks")
+        let padded = if word == Reported::Tokens.text() { ", with those that fill up the shorter texts" } else { "" };
+        format!("the largest batch of a step has {ratio:.2} x its ranks' mean of {word}{padded}")
     })
     .with_evidence_from(|facts| {
         let r = facts.number(Number::Correlation, uneven.correlation);
@@ -142,6 +143,19 @@ mod tests {
         assert_eq!(it.kind, FindingKind::UnevenWork);
         assert!(it.summary.starts_with("the rank with the most seeds is the slowest in "), "{it:#?}");
         assert!((0.05..0.2).contains(&it.share.unwrap()) && it.fact(Number::Correlation) > Some(0.9), "{it:#?}");
+    }
+
+    #[test]
+    fn texts_are_uneven_by_their_tokens() {
+        let work: fn(u32, u64) -> RankStepPlan = |rank, step| {
+            let tokens = noisy(4000, 0.4, u64::from(rank) * 1009 + step * 7919);
+            RankStepPlan { tokens: Some(tokens), ..RankStepPlan::with_phase("backward", tokens * 20 * MS / 4000) }
+        };
+        let found = found(work);
+        let [it] = &found[..] else { panic!("{found:#?}") };
+        assert_eq!(it.kind, FindingKind::UnevenWork);
+        assert!(it.summary.starts_with("the rank with the most tokens is the slowest in "), "{it:#?}");
+        assert!(it.evidence[0].contains("tokens, with those that fill"), "{it:#?}");
     }
 
     #[test]

@@ -261,3 +261,35 @@ fn loader_without_workers_makes_its_batches_on_the_training_thread() {
     let two = judged(2);
     assert!(two.confidence == Confidence::Medium && !two.evidence.join(" ").contains("training thread"), "{two:#?}");
 }
+
+/// Eight epochs of 50 steps whose batches take so long in the first one, and 1 ms later.
+fn slow_first_epoch(first_ms: u64) -> Vec<Finding> {
+    let plan = |step: u64| {
+        let epoch = (step - 1) / 50;
+        // What made the data has pushed those of the model out of the caches.
+        let (wait_ms, slow_ms) = if epoch == 0 { (first_ms, 12) } else { (0, 0) };
+        StepPlan { epoch, ..with_phase("data wait", wait_ms * MS).with_phase("backward", slow_ms * MS) }
+    };
+    Judgement::for_steps(&run(400, plan, &[]), 0..u64::MAX).findings.found
+}
+
+#[test]
+fn first_epoch_that_waits_for_its_data_is_no_warm_up() {
+    let found = slow_first_epoch(100);
+    let kinds: Vec<FindingKind> = found.iter().map(|finding| finding.kind).collect();
+    assert!(kinds.contains(&FindingKind::DataBound) && !kinds.contains(&FindingKind::WarmUp), "{found:#?}");
+    let waits = found.iter().find(|finding| finding.kind == FindingKind::DataBound).unwrap();
+    assert_facts(waits, FindingKind::DataBound, &[(Number::FirstEpoch, 0.93), (Number::To, 1e6)]);
+    assert!(waits.advice[0].starts_with("make the data ready once"), "{waits:#?}");
+}
+
+#[test]
+fn model_that_warms_up_beside_its_data_still_does() {
+    let plan = |step: u64| match step {
+        ..=20 => with_phase("forward", 60 * MS).with_phase("data wait", 5 * MS),
+        _ => StepPlan::default(),
+    };
+    let found = all_findings(&run(400, plan, &[])).found;
+    let warm = found.iter().find(|finding| finding.kind == FindingKind::WarmUp).unwrap();
+    assert_facts(warm, FindingKind::WarmUp, &[(Number::Steps, 20.0)]);
+}

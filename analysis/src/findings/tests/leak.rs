@@ -69,3 +69,38 @@ fn levelling_memory_is_no_leak() {
         assert_eq!(found, []);
     }
 }
+
+/// A training of which every eighth step compiles a function again for longer than the steps in between, and memory that grows at
+/// these rates, in MB, in a compilation and in any step.
+fn compiling(per_compilation: f64, per_step: f64) -> Vec<Finding> {
+    let mut stream = StreamBuilder::new("compiles");
+    let main = stream.track(TrackRole::Training, "main");
+    let sensors = stream.track(TrackRole::Sensors, "sensors");
+    let memory = stream.signal("process.rss", Unit::Bytes, SignalKind::Gauge);
+    let (mut t_ns, mut bytes) = (START_NS, 8e8);
+    for step in 1..=400 {
+        let compiles = step > 8 && step % 8 == 0;
+        let forward_ns = t_ns + if compiles { 600 * MS } else { 0 };
+        if compiles {
+            stream.span(main, step, "compile again: forward (train.py:7): size mismatch", t_ns, forward_ns);
+            stream.phase(main, step, "compile", t_ns, forward_ns);
+        }
+        stream.phase(main, step, "forward", forward_ns, forward_ns + 60 * MS);
+        stream.step(main, step, t_ns, forward_ns + 60 * MS);
+        bytes += 1e6 * (per_step + if compiles { per_compilation } else { 0.0 });
+        t_ns = forward_ns + 60 * MS;
+        stream.sample(sensors, memory, t_ns, bytes as i64);
+        if step.is_multiple_of(50) {
+            stream.flush();
+        }
+    }
+    let found = all_findings(&store_of(stream)).found.into_iter();
+    found.filter(|finding| finding.kind == FindingKind::MemoryGrowth).collect()
+}
+
+#[test]
+fn memory_of_compiled_code_is_no_leak_and_a_leak_beside_it_is() {
+    assert_eq!(compiling(6.0, 0.0), []);
+    let [leak] = &compiling(6.0, 2.0)[..] else { panic!("not found") };
+    assert_contains(leak, FindingKind::MemoryGrowth, &["resident memory grows from"]);
+}

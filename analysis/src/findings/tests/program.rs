@@ -52,6 +52,61 @@ fn one_thread_is_not_too_many_for_half_a_core() {
     assert_eq!([found(1, 50e3), found(4, 50e3), found(4, 100e3)], [None, summary("0.5 cores"), summary("1 core")]);
 }
 
+/// Two cores, of which this program uses as much and others the rest, and its threads; a thread waits for a CPU half of the time.
+fn crowded(threads: u64, own: f64) -> Store {
+    let readings = [
+        counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 5e8),
+        counted("process.cpu_time", Unit::Nanoseconds, move |t| t * own * 1e9),
+        counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 2e9),
+        counted("machine.cpu.0.busy", Unit::Nanoseconds, |t| t * 1e9),
+        counted("machine.cpu.1.busy", Unit::Nanoseconds, |t| t * 1e9),
+    ];
+    let mut stream = stream(300, |_| StepPlan::default(), &readings);
+    stream.define(Definition::Fact(Fact::ComputeThreads(threads)));
+    store_of(stream)
+}
+
+#[test]
+fn threads_of_the_program_come_before_other_programs_that_use_less() {
+    let contention = |store: &Store| of_kind(store, FindingKind::Contention).remove(0);
+    let own = crowded(8, 1.3);
+    assert_contains(&contention(&own), FindingKind::Contention, &["with 8 threads on 2 cores", "use fewer threads"]);
+    let verdict = judge_newest(&own).to_string();
+    assert!(verdict.starts_with("CPU contention (50 %, in all phases); number of threads; backward"), "{verdict}");
+    for store in [crowded(8, 0.6), crowded(2, 1.3)] {
+        assert!(contention(&store).advice[0].contains("what else runs"), "{:#?}", contention(&store));
+        let verdict = judge_newest(&store).to_string();
+        assert!(verdict.starts_with("CPU contention (50 %, in all phases); backward-bound"), "{verdict}");
+    }
+}
+
+#[test]
+fn churn_costs_no_more_than_its_faults() {
+    let plan = |_| {
+        let mut plan = StepPlan::default();
+        plan.usage.get_or_insert_default().minor_faults = 1_000;
+        plan
+    };
+    let cpu = |name, share: f64| counted(name, Unit::Nanoseconds, move |t| t * share * 1e9);
+    let readings = [cpu("process.cpu_time", 0.6), cpu("process.cpu_time.system", 0.12)];
+    let [found] = &of_kind(&run(300, plan, &readings), FindingKind::AllocationChurn)[..] else { panic!("not found") };
+    // 29 steps a second with 1,000 faults of 2.4 us.
+    assert!((found.share.unwrap() - 0.07).abs() < 0.003, "{found:#?}");
+}
+
+#[test]
+fn batches_are_not_tiny_where_the_run_waits_for_something_else() {
+    let found = |wait_ms: u64| {
+        let plan = move |_| StepPlan {
+            phases: vec![("data wait", wait_ms * MS), ("forward", MS), ("backward", 2 * MS), ("optimizer", MS)],
+            batch: BatchShape { seeds: Some(4), ..BatchShape::default() },
+            ..StepPlan::default()
+        };
+        of_kind(&run(300, plan, &[]), FindingKind::TinyBatch).len()
+    };
+    assert_eq!([found(1), found(10)], [1, 0]);
+}
+
 #[test]
 fn steps_after_a_checkpoint_are_slower() {
     let after = |slow: u64, more_ms: u64| {
@@ -129,11 +184,21 @@ fn growth_of_workers_and_of_a_caching_allocator_is_distinguished() {
     let plan = |_| StepPlan::default();
     let rss = |bytes: f64| gauge("process.rss", Unit::Bytes, move |t| 2e9 + bytes * t);
     let machine = || gauge("machine.memory.used", Unit::Bytes, |t| 8e9 + 5e7 * t);
-    let with_workers = |own: f64| {
-        let mut stream = stream(1200, plan, &[rss(own), machine()]);
+    let grows = |readings: &[Reading]| {
+        let mut stream = stream(1200, plan, readings);
         stream.track(TrackRole::Loader, "loader 1 worker 0");
         of_kind(&store_of(stream), FindingKind::MemoryGrowth)
     };
+    let children = |bytes: f64| gauge("children.rss", Unit::Bytes, move |t| 1e9 + bytes * t);
+    let [workers] = &grows(&[rss(0.0), machine(), children(2e7)])[..] else { panic!("not found") };
+    assert_contains(
+        workers,
+        FindingKind::MemoryGrowth,
+        &["the memory of its loader's workers grows", "workers so far: 1"],
+    );
+    assert_eq!(workers.confidence, Confidence::Medium);
+    assert_eq!(grows(&[rss(0.0), machine(), children(0.0)]), [], "other programs' grows");
+    let with_workers = |own: f64| grows(&[rss(own), machine()]);
     let [workers] = &with_workers(0.0)[..] else { panic!("not found") };
     assert_contains(workers, FindingKind::MemoryGrowth, &["the machine's memory in use grows", "arrays or tensors"]);
     assert_eq!(workers.confidence, Confidence::Low);
@@ -154,4 +219,17 @@ fn growth_of_workers_and_of_a_caching_allocator_is_distinguished() {
     };
     assert!(on_gpu(0.0).contains("expandable_segments:True"));
     assert!(on_gpu(1e8).contains("objects kept from step to step"));
+}
+
+/// The gap of a training whose steps have this much time in no phase, and in which these libraries are hooked.
+fn gap(unnamed_ns: u64, hooked: &str) -> Vec<Finding> {
+    let mut stream = stream(300, |_| StepPlan { unnamed_ns, ..StepPlan::default() }, &[]);
+    stream.define(Definition::Fact(Fact::Other { key: "hooks".to_owned(), text: hooked.to_owned() }));
+    of_kind(&store_of(stream), FindingKind::Gap)
+}
+
+#[test]
+fn what_the_loop_of_a_library_takes_in_each_step_is_no_mistake() {
+    assert_eq!([gap(2 * MS, "torch").len(), gap(2 * MS, "torch, lightning").len()], [1, 0], "7 %");
+    assert_eq!(gap(5 * MS, "torch, lightning").len(), 1, "a seventh");
 }

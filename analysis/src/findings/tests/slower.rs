@@ -1,8 +1,8 @@
 //! Steps that have taken longer since some time: in the steps that are kept, and in those that only have a past.
 
 use gnntop_history::{Digest, SECOND_NS};
-use gnntop_wire::Item;
 use gnntop_wire::past::PastEntry;
+use gnntop_wire::{Event, Item, StackSample};
 
 use super::*;
 
@@ -159,4 +159,45 @@ fn gradual_slowing_is_no_level_change() {
     let store = store_of_stream(&bytes);
     assert!(find_kind(&store, FindingKind::Drift).is_some());
     assert_eq!(find_kind(&store, FindingKind::SlowerSince), None);
+}
+
+/// 300 steps, from the 151st on with this much more in backward, on a machine whose other core is busy; the thread waits for a CPU for
+/// these shares of the time before and since.
+fn beside_others(more_ms: u64, waits: [f64; 2]) -> bool {
+    let plan = move |step: u64| with_phase("backward", if step > 150 { more_ms * MS } else { 0 });
+    // The first half takes 34.5 ms a step.
+    let waited = move |t: f64| 1e9 * (waits[0] * t.min(5.2) + waits[1] * (t - 5.2).max(0.0));
+    let readings = [
+        counted("process.main_thread.cpu_wait", Unit::Nanoseconds, waited),
+        counted("process.cpu_time", Unit::Nanoseconds, |t| t * 0.9e9),
+        counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 1.9e9),
+    ];
+    let found = all_findings(&run(300, plan, &readings)).found;
+    found.iter().any(|finding| finding.kind == FindingKind::SlowerSince)
+}
+
+#[test]
+fn twice_as_long_is_slower_soon_beside_other_programs_too() {
+    assert!(beside_others(60, [0.02, 0.02]));
+    assert!(!beside_others(20, [0.02, 0.02]), "others may take half of what a core shares");
+    assert!(!beside_others(60, [0.02, 0.5]), "it waits for a CPU");
+}
+
+#[test]
+fn lines_of_all_phases_that_grew_are_named() {
+    let more = |step: u64| if step >= SINCE { 8 * MS } else { 0 };
+    let plan = |step: u64| with_phase("backward", 2 * more(step)).with_phase("forward", more(step));
+    let mut stream = super::stream(STEPS, plan, &[]);
+    let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
+    for (phase, line) in
+        [("forward", "forward (net.py:8)"), ("backward", "main (net.py:30)"), ("optimizer", "main (net.py:31)")]
+    {
+        let path = stream.path(&[phase, line]);
+        stream.event(track, Event::StackSample(StackSample { path, t_ns: START_NS, count: 9, is_repeat: false }));
+    }
+    let found = all_findings(&store_of(stream)).found;
+    let slower = found.iter().find(|finding| finding.kind == FindingKind::SlowerSince).unwrap();
+    let sampled = slower.evidence.iter().filter(|line| line.contains("stacks sampled")).collect::<Vec<_>>();
+    let lines = ["in backward: in main (net.py:30)", "in forward: in forward (net.py:8)"];
+    assert_eq!(sampled, lines.map(|line| format!("9 stacks sampled {line}")).iter().collect::<Vec<_>>());
 }

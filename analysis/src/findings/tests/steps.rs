@@ -1,6 +1,6 @@
 //! What steps alone show: their times, batches and marks.
 
-use gnntop_wire::{BatchShape, Unit};
+use gnntop_wire::{BatchShape, Definition, Fact, TrackId, TrackRole, Unit};
 
 use super::*;
 
@@ -229,6 +229,30 @@ fn steps_that_get_slower_are_found_with_their_phase() {
 }
 
 #[test]
+fn steps_that_get_slower_for_another_reason_than_preemptions_are_found() {
+    let plan = |step: u64| {
+        let mut plan = with_phase("backward", step * MS / 30);
+        plan.usage.get_or_insert_default().involuntary_switches = step / 75;
+        plan
+    };
+    let found = |share: Option<f64>| {
+        let waits =
+            share.map(|share| counted("process.main_thread.cpu_wait", Unit::Nanoseconds, move |t| t * share * 1e9));
+        let mut stream = stream(300, plan, waits.as_slice());
+        // The main thread, whose wait is measured.
+        stream.define(Definition::Track {
+            id: TrackId(1),
+            role: TrackRole::Training,
+            thread_id: 0,
+            text: "main".into(),
+        });
+        all_findings(&store_of(stream)).found.iter().any(|finding| finding.kind == FindingKind::Drift)
+    };
+    assert!(!found(None), "they may be why");
+    assert!(found(Some(0.02)), "they cost no more than 2 %");
+}
+
+#[test]
 fn steps_that_get_slower_beside_other_programs_for_seconds_say_nothing() {
     let found = |busy: f64| {
         let cores = |name, cores: f64| counted(name, Unit::Nanoseconds, move |t| t * cores * 1e9);
@@ -284,4 +308,31 @@ fn mark_at_step_end_belongs_to_step() {
     let stall = findings.found.iter().find(|f| f.kind == FindingKind::Stall).unwrap();
     assert_eq!(steps_of(stall), [20, 40, 60, 80, 100]);
     assert_contains(stall, FindingKind::Stall, &["\"checkpoint\" costs", "all in steps", "another thread"]);
+}
+
+#[test]
+fn means_of_several_steps_say_nothing_of_single_ones() {
+    let found = |mean_of: u64, steps: u64| {
+        let mut stream = stream(steps, |step| with_phase("forward", if step / 10 == 7 { 80 * MS } else { 0 }), &[]);
+        stream.define(Definition::Fact(Fact::MeanOfSteps(mean_of)));
+        all_findings(&store_of(stream))
+    };
+    assert!(found(1, 300).found.iter().any(|finding| finding.kind == FindingKind::Spike));
+    let means = found(10, 700);
+    assert!(means.found.iter().all(|finding| finding.kind != FindingKind::Spike), "{means:#?}");
+    let reason =
+        |findings: &Findings, kind| findings.not_enough.iter().find(|n| n.kind == kind).unwrap().reason.clone();
+    assert_eq!(reason(&means, FindingKind::Spike), "there is one mean time for every 10 steps");
+    assert_eq!(reason(&found(10, 300), FindingKind::Drift), "only 29 means of 10 steps each: 60 are needed");
+}
+
+#[test]
+fn validation_before_a_slow_step_is_not_what_it_took() {
+    let plan = |step: u64| {
+        let mut plan = with_phase("forward", if step == 77 { 30 * MS } else { 0 });
+        plan.phases.insert(0, ("validation", if step == 77 { 90 * MS } else { 0 }));
+        plan
+    };
+    let spike = only(&run(100, plan, &[]));
+    assert!(spike.summary.contains("of its period of ") && spike.summary.ends_with(" more in forward"), "{spike:#?}");
 }

@@ -59,6 +59,14 @@ impl Store {
         of_ends.or_else(live).or_else(resident)
     }
 
+    /// How long the machine's free memory lasts while the program's grows by this many bytes a step, in nanoseconds; `None` if one of them
+    /// is unknown, or nothing grows.
+    pub fn free_memory_lasts_ns(&self, bytes_per_step: f64) -> Option<f64> {
+        let free = self.hardware().reading(Quantity::MachineMemoryAvailable).ok()?;
+        let seconds = free / (bytes_per_step * self.statistics().steps_per_s()?);
+        (bytes_per_step > 0.0 && seconds.is_finite()).then_some(seconds * 1e9)
+    }
+
     /// The growth per step in readings that come `every_ns`.
     fn growth_in<T: Value>(&self, series: &Series<T>, every_ns: u64) -> Option<Trend> {
         let kept = self.steps().kept_ordinals();

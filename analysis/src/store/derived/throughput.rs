@@ -45,8 +45,17 @@ impl StepStatistics {
 impl Store {
     /// Rows of the step's batch, where the program's batches are no graphs.
     pub fn samples_of(&self, row: &StepRow<'_>) -> Option<u64> {
-        let (t_ns, samples) = self.counter_of(Reported::Samples)?.series.last_before(row.end_ns())?;
-        (t_ns > row.period_start_ns()).then_some(samples as u64)
+        self.counted_in(row, Reported::Samples)
+    }
+
+    /// Tokens of the step's batch, those included that only fill it up, where it is of texts.
+    pub fn tokens_of(&self, row: &StepRow<'_>) -> Option<u64> {
+        self.counted_in(row, Reported::Tokens)
+    }
+
+    fn counted_in(&self, row: &StepRow<'_>, what: Reported) -> Option<u64> {
+        let (t_ns, counted) = self.counter_of(what)?.series.last_before(row.end_ns())?;
+        (t_ns > row.period_start_ns()).then_some(counted as u64)
     }
 
     /// Such rows a second over the steps that ended within `window_ns` before [`Store::now_ns`], at least the last one; `None` where

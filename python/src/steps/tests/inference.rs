@@ -8,7 +8,7 @@ use Name::*;
 /// Runs batches through a model: with a loader or without, with gradients or without, some of them through two models.
 fn infer(program: &mut Program, has_loader: bool, call: Work, calls: usize) {
     if has_loader {
-        program.fetch(Some([-1, -1, -1, -1, 8]));
+        program.fetch(Some([-1, -1, -1, -1, 8, -1]));
         program.plainly(Work::Transfer);
     }
     (0..calls).for_each(|_| program.plainly(call));
@@ -21,7 +21,7 @@ fn batches_of_a_model_that_is_only_run_are_steps() {
     program.exhaust();
     assert_eq!(program.to.phases(), [[DataWait, Transfer, Forward]; 6]);
     assert_eq!(program.to.inference, [true]);
-    assert_eq!(program.to.batches, [Some([-1, -1, -1, -1, 8])]);
+    assert_eq!(program.to.batches, [Some([-1, -1, -1, -1, 8, -1])]);
     assert_eq!(program.to.marks, []);
 }
 
@@ -45,6 +45,17 @@ fn evaluation_before_a_training_is_no_inference() {
             1 + 9 * usize::from(has_optimizer)
         );
         assert!(program.to.spans.is_sorted_by_key(|(.., end)| *end), "{:?}", program.to.spans);
+    }
+}
+
+#[test]
+fn calls_are_steps_where_the_batches_were_fetched_before() {
+    for (fetches, hidden) in [(8, 0), (1, 16)] {
+        let mut program = Program::new();
+        (0..fetches).for_each(|_| program.fetch(None));
+        (0..60).for_each(|_| infer(&mut program, false, Work::Evaluation, 1));
+        program.training.finish(&mut program.to);
+        assert_eq!((program.to.steps.len() + hidden, &program.to.inference[..]), (60, &[true][..]), "{fetches}");
     }
 }
 

@@ -103,12 +103,35 @@ fn steps_without_an_optimizer_count_from_the_first() {
 }
 
 #[test]
+fn batches_that_were_fetched_before_end_no_step() {
+    let by_hand = ByHand {
+        has_loader: false,
+        has_roots: true,
+        has_penalty: false,
+        transfers: false,
+        zeroes: 0,
+        micro_batches: 1,
+        has_other: false,
+    };
+    // All of them, as by `list(loader)`, each epoch's again, and one that is used again and again.
+    for (fetches, epochs, hidden) in [(8, 1, 0), (8, 3, 0), (1, 1, 16)] {
+        let mut program = Program::new();
+        for _ in 0..epochs {
+            (0..fetches).for_each(|_| program.fetch(None));
+            (0..60).for_each(|_| iterates(&mut program, &by_hand));
+        }
+        program.training.finish(&mut program.to);
+        assert_eq!(program.to.steps.len() + hidden, 60 * epochs, "{fetches} batches, {epochs} epochs");
+    }
+}
+
+#[test]
 fn first_step_of_many_micro_batches_is_one() {
     for zeroes in [false, true] {
         let mut program = Program::new();
         program.training.expect(&[1]);
         for _ in 0..20 {
-            program.fetch(Some([-1, -1, -1, -1, 2]));
+            program.fetch(Some([-1, -1, -1, -1, 2, -1]));
             program.plainly(Work::Forward);
             program.plainly(Work::Backward);
             if zeroes {
@@ -117,7 +140,7 @@ fn first_step_of_many_micro_batches_is_one() {
         }
         program.optimizer();
         assert_eq!(program.to.steps.len(), 1);
-        assert_eq!(program.to.batches.last(), Some(&Some([-1, -1, -1, -1, 40])));
+        assert_eq!(program.to.batches.last(), Some(&Some([-1, -1, -1, -1, 40, -1])));
     }
 }
 

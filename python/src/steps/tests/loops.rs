@@ -188,6 +188,7 @@ fn run(kind: &Kind, iterations: &[Iteration]) -> (Recorder, usize) {
     program.training.expect(&(1..=kind.optimizers).collect::<Vec<_>>());
     let completed = iterations.iter().filter(|iteration| program.iterates(kind, iteration).is_ok()).count();
     program.to.release(Ticks::MAX);
+    program.to.publish(false); // no backward pass is a step where each optimizer's step raises
     (program.to, completed)
 }
 

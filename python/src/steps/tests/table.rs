@@ -9,16 +9,18 @@ const PLAIN: [Name; 5] = [DataWait, Forward, Loss, Backward, Optimizer];
 fn each_state_accepts_its_work() {
     use Work::*;
     let pauses = [Work::Checkpoint, Work::Compile];
+    let models = [Work::Forward, ForwardWithoutGradients, Evaluation, Work::Backward, Gradients]; // the rest was left behind
     for (state, around, inside) in [
         (State::Fetch, Fetch, &[Work::Sample, Work::Gather][..]),
-        (State::Transfer, Work::Transfer, &[]),
+        (State::Transfer, Work::Transfer, &models),
         (State::Forward, Work::Forward, &[]),
         (State::Inference, Evaluation, &[]),
         (State::Environment, Work::Environment, &[]),
         (State::Backward, Work::Backward, &[]),
         (State::Optimizer, Work::Optimizer, &[Fetch, Work::Unscale, Work::Clip]),
-        (State::Pause, ZeroGrad, &[]),
-        (State::Pause, Work::Collective, &[]),
+        (State::Pause, ZeroGrad, &models),
+        (State::Pause, Work::Collective, &models),
+        (State::Pause, Work::Compile, &[]),
     ] {
         for work in Work::ALL.into_iter().filter(|work| *work != Work::Frozen) {
             let mut program = Program::new();
@@ -151,13 +153,13 @@ fn micro_batches_are_spans_and_their_sizes_add_up() {
     let mut program = Program::new();
     for _ in 0..2 {
         for _ in 0..3 {
-            program.fetch(Some([-1, -1, -1, -1, 16]));
+            program.fetch(Some([-1, -1, -1, -1, 16, -1]));
             program.plainly(Work::Forward);
             program.plainly(Work::Backward);
         }
         program.optimizer();
     }
-    assert_eq!(program.to.batches.last(), Some(&Some([-1, -1, -1, -1, 48])));
+    assert_eq!(program.to.batches.last(), Some(&Some([-1, -1, -1, -1, 48, -1])));
     let [begin, end] = program.to.steps[..] else { panic!("{:?}", program.to.steps) };
     let is_micro_batch = |(name, b, e): &&(Name, Ticks, Ticks)| *name == MicroBatch && begin <= *b && *e <= end;
     assert_eq!(program.to.spans.iter().filter(is_micro_batch).count(), 3);
@@ -350,6 +352,60 @@ fn optimizer_that_raises_leaves_nothing_open() {
     program.step();
     assert!(program.to.open.is_empty());
     assert_eq!(program.to.steps.len(), 2);
+}
+
+#[test]
+fn another_optimizer_steps_after_one_has_raised() {
+    let mut program = Program::new();
+    program.steps(1, None, true);
+    for _ in 0..3 {
+        program.does(Work::Forward, |_| ());
+        program.does(Work::Backward, |_| ());
+        program.steps(2, None, false);
+    }
+    assert!(program.to.open.is_empty());
+    assert_eq!(program.to.steps.len(), 3);
+}
+
+#[test]
+fn an_optimizer_inside_of_another_is_not_waited_for() {
+    let mut program = Program::new();
+    program.training.expect(&[1, 2]);
+    for _ in 0..3 {
+        program.plainly(Work::Forward);
+        program.plainly(Work::Backward);
+        program.training.optimizer_begin(1, false, &mut program.to);
+        program.steps(2, None, false);
+        let (work, token) = program.training.optimizer_end(1, &mut program.to).unwrap();
+        program.training.end(work, token, &mut program.to);
+        program.training.settle(work, 1, &mut program.to);
+    }
+    assert_eq!(program.to.steps.len(), 3);
+}
+
+#[test]
+fn steps_beside_an_optimizer_that_never_steps_are_counted_once_that_is_known() {
+    let turns = |program: &mut Program, optimizers: &[OptimizerId]| {
+        for optimizer in optimizers {
+            program.plainly(Work::Forward);
+            program.plainly(Work::Backward);
+            program.steps(*optimizer, None, false);
+        }
+    };
+    let mut program = Program::new();
+    program.training.expect(&[1, 2]);
+    turns(&mut program, &[1; 20]);
+    assert_eq!((program.to.steps.len(), program.to.deferred), (20, None));
+    program.training.expect(&[1, 2, 3, 4]);
+    turns(&mut program, &[3; 5]);
+    program.training.expect(&[1, 2, 3, 4, 5, 6]);
+    turns(&mut program, &[5; 4]);
+    program.training.finish(&mut program.to);
+    assert_eq!((program.to.steps.len(), program.to.deferred), (29, None), "short folds");
+    let mut program = Program::new();
+    program.training.expect(&[1, 2]);
+    turns(&mut program, &[1, 1, 1, 2].repeat(4));
+    assert_eq!((program.to.steps.len(), program.to.deferred), (4, None), "others that do step");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::figures::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
 use crate::report::document::{Block, ComparisonTable};
 use gnntop_analysis::energy::{EnergyScope, Label, kilowatt_hours, watt_hours};
-use gnntop_analysis::figures::{percent, quantity};
+use gnntop_analysis::figures::{percent, quantity, scaled};
 
 /// Time without known energy is reported from this share on: sensors begin a little after the program.
 const WORTH_REPORTING: f64 = 0.02;
@@ -75,12 +75,17 @@ pub fn describe_joules(joules: &Joules) -> String {
     if joules.label == Label::Modelled && joules.coverage <= 0.0 {
         return format!(
             "{energy} ({} to {}) {label}{provisional}",
-            quantity(joules.lo_joules),
-            quantity(joules.hi_joules)
+            bound(joules.lo_joules, joules.joules),
+            bound(joules.hi_joules, joules.joules)
         );
     }
     let share = if joules.joules > 0.0 { joules.pm95_joules / joules.joules } else { 0.0 };
-    format!("{energy} +-{} {label}{provisional}", percent(share))
+    format!("{energy} ± {} {label}{provisional}", percent(share))
+}
+
+/// A bound of an energy: a bare number of joules, with its unit where joules are too large for the energy itself.
+fn bound(joules: f64, energy: f64) -> String {
+    if energy != 0.0 && energy < 0.01 { scaled(joules, "J") } else { quantity(joules) }
 }
 
 /// The same of a sum, with the share that comes from counters: a job's share of a processor is modelled, of what was counted.
@@ -98,30 +103,23 @@ pub fn total_in_words(joules: &Joules) -> String {
 /// Joules, and beyond a watt-hour what people pay for.
 fn energy_in_words(joules: f64) -> String {
     match watt_hours(joules) {
-        wh if wh >= 1000.0 => format!("{} = {}", unit(joules, "J"), unit(kilowatt_hours(joules), "kWh")),
-        wh if wh >= 1.0 => format!("{} = {}", unit(joules, "J"), unit(wh, "Wh")),
-        _ => unit(joules, "J"),
+        wh if wh >= 1000.0 => format!("{} = {}", scaled(joules, "J"), scaled(kilowatt_hours(joules), "kWh")),
+        wh if wh >= 1.0 => format!("{} = {}", scaled(joules, "J"), scaled(wh, "Wh")),
+        _ => scaled(joules, "J"),
     }
-}
-
-/// A number with its unit, such as `2.46 kJ`.
-fn unit(value: f64, unit: &str) -> String {
-    let figure = quantity(value);
-    let space = if figure.ends_with(|c: char| c.is_ascii_alphabetic()) { "" } else { " " };
-    format!("{figure}{space}{unit}")
 }
 
 /// Energy of a phase, its power, and how it was found.
 pub fn phase_in_words(phase: &PhaseEnergy) -> String {
-    let watts = phase.watts.map(|watts| format!(", {}", unit(watts, "W"))).unwrap_or_default();
+    let watts = phase.watts.map(|watts| format!(", {}", scaled(watts, "W"))).unwrap_or_default();
     let by = if phase.by == "fitted" { "fitted" } else { "by duration" };
-    format!("{}{watts}, {by}", unit(phase.joules, "J"))
+    format!("{}{watts}, {by}", scaled(phase.joules, "J"))
 }
 
 /// How a counter and the power beside it disagree.
 pub fn doubt_in_words(doubt: &Doubt) -> String {
     let Doubt { compared, apart, counted_joules, integrated_joules } = *doubt;
-    let (counted, added_up) = (unit(counted_joules, "J"), unit(integrated_joules, "J"));
+    let (counted, added_up) = (scaled(counted_joules, "J"), scaled(integrated_joules, "J"));
     format!(
         "its counter and its power are over 25 % apart in {apart} of {compared} half-minutes, at worst {counted} and {added_up}"
     )

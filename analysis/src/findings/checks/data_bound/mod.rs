@@ -1,6 +1,7 @@
 //! Data-bound: the loop waits for its next batch, or its thread makes the batch itself.
 
 mod batch_parts;
+mod first_epoch;
 mod input;
 mod sampled;
 mod workers;
@@ -46,11 +47,21 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         summary(evidence, &input, facts)
     })
     .with_claim(Claim::Phases(input.slots()));
-    let finding = uneven_steps(evidence, &input, finding);
+    let finding = first_epoch::describe(evidence, &input, uneven_steps(evidence, &input, finding));
     let mut finding = sampled::describe(evidence, place(evidence, &input, finding));
     // The first advice is what to try first.
     finding.advice.truncate(1);
+    let first = finding.advice.first_mut().filter(|advice| !advice.contains("--stacks"));
+    if let Some(advice) = first.filter(|_| are_lines_unknown(evidence, &input)) {
+        advice.push_str("; gnntop run --stacks 20 names the lines");
+    }
     finding.into()
+}
+
+/// Whether stacks would name the lines in which it gets its batches, and were not taken.
+fn are_lines_unknown(evidence: &StepEvidence<'_>, input: &Input) -> bool {
+    let phase = input.named().map(|part| part.text).max_by_key(|text| *text == DATA_WAIT);
+    phase.is_some_and(|phase| SampledPlaces::in_phase(evidence.store, phase).are_off)
 }
 
 /// Share of the time in which the loop gets its batches, if that is worth a finding.
@@ -215,11 +226,8 @@ fn without_workers(
     })
 }
 
-/// Adds the lines of the program in which batches are made, by the stacks that were sampled in this phase, or how to learn them.
+/// Adds the lines of the program in which batches are made, by the stacks that were sampled in this phase.
 fn lines(places: &SampledPlaces, phase: &str, finding: Finding) -> Finding {
-    if places.are_off {
-        return finding.with_evidence("gnntop run --stacks 20 names the lines");
-    }
     finding.with_evidence_lines(|facts| places.lines(facts, phase))
 }
 

@@ -14,7 +14,9 @@ pub(super) enum MemoryKind {
     Live,
     /// What the process holds of the machine's.
     Process,
-    /// The machine's, of a program with this many loader workers.
+    /// What the processes of this many loader workers hold.
+    Workers(usize),
+    /// The machine's, of a program with this many loader workers whose own memory is not measured.
     Machine(usize),
     /// Memory in use on the GPU with this number.
     Gpu(u32),
@@ -30,6 +32,7 @@ impl MemoryKind {
         match self {
             Self::Live => None,
             Self::Process => Some(Quantity::ProcessRss.into()),
+            Self::Workers(_) => Some(Quantity::ChildrenRss.into()),
             Self::Machine(_) => Some(Quantity::MachineMemoryUsed.into()),
             Self::Gpu(gpu) => Some(Quantity::GpuMemoryUsed.with_instance(gpu)),
         }
@@ -78,6 +81,7 @@ impl fmt::Display for MemoryKind {
         match self {
             Self::Live => f.write_str("the program's live memory"),
             Self::Process => f.write_str("the process's resident memory"),
+            Self::Workers(_) => f.write_str("the memory of its loader's workers"),
             Self::Machine(_) => f.write_str("the machine's memory in use"),
             Self::Gpu(gpu) => write!(f, "GPU {gpu}'s memory in use"),
         }

@@ -1,5 +1,6 @@
 //! Memory that grows from beginning to end and does not level off.
 
+mod compiling;
 mod growth_time;
 mod memory_kind;
 mod owner;
@@ -7,11 +8,14 @@ mod same_each_step;
 
 use std::ops::Range;
 
-use gnntop_wire::TrackRole;
+use gnntop_wire::{Metric, Quantity, TrackRole};
 
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
+
+use crate::figures::duration;
+use crate::store::{Growth, GrowthSource};
 
 use growth_time::{GrowthTime, LEAST_BYTES, LEAST_SHARE, STRETCHES};
 use memory_kind::MemoryKind;
@@ -54,18 +58,53 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     }
     match is_known || !found.is_empty() {
         true => found.into(),
-        false => CheckOutcome::NotEnough("too few readings of memory".to_owned()),
+        false => by_trend(evidence, &times[0], &steps_ns),
     }
 }
 
-/// What may grow. The machine's memory is looked at only if the program has workers, and for long enough: other programs use
-/// it as well.
+/// Where readings are too few to compare stretches: nothing, if the memory view shows by them that memory does not grow; else why that
+/// is unknown.
+fn by_trend(evidence: &StepEvidence<'_>, time: &GrowthTime, steps_ns: &Range<u64>) -> CheckOutcome {
+    if growth_of_all(evidence).is_some_and(|growth| !growth.bytes_per_step.grows()) {
+        return CheckOutcome::Nothing;
+    }
+    let is_read = |of: MemoryKind| !of.readings(evidence.store, time).is_empty();
+    CheckOutcome::NotEnough(match kinds(evidence, steps_ns).into_iter().any(is_read) {
+        true => format!("too short for a trend: {} of steps", duration(time.len_ns())),
+        false => "no memory is measured".to_owned(),
+    })
+}
+
+/// The growth that the memory view shows, if it is of the steps looked at.
+fn growth_of_all(evidence: &StepEvidence<'_>) -> Option<Growth> {
+    let looked_at = evidence.warm_up.len() + evidence.rows.len();
+    evidence.store.memory_growth().filter(|_| looked_at as u64 == evidence.store.steps().total())
+}
+
+/// What may grow. The machine's memory is looked at only if the program has workers whose own is not measured, and for long enough:
+/// other programs use it as well.
 fn kinds(evidence: &StepEvidence<'_>, steps_ns: &Range<u64>) -> Vec<MemoryKind> {
     let workers = evidence.store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
     let is_long = steps_ns.end - steps_ns.start >= WORKERS_NS;
-    let machine = (workers > 0 && is_long).then_some(MemoryKind::Machine(workers));
+    let is_measured = evidence.store.signals().find(Metric::from(Quantity::ChildrenRss)).is_some();
+    let of_workers = match workers {
+        0 => None,
+        _ if is_measured => Some(MemoryKind::Workers(workers)),
+        _ => is_long.then_some(MemoryKind::Machine(workers)),
+    };
     let gpus = evidence.store.hardware().gpus().into_iter().map(MemoryKind::Gpu);
-    [MemoryKind::Live, MemoryKind::Process].into_iter().chain(machine).chain(gpus).collect()
+    [MemoryKind::Live, MemoryKind::Process].into_iter().chain(of_workers).chain(gpus).collect()
+}
+
+/// The bytes a step by which the memory view says that this memory grows, if it is of the steps looked at.
+fn steady_growth(evidence: &StepEvidence<'_>, of: MemoryKind) -> Option<f64> {
+    let growth = growth_of_all(evidence)?;
+    let is_same = match growth.source {
+        GrowthSource::ResidentReadings => of == MemoryKind::Process,
+        GrowthSource::StepEnds | GrowthSource::LiveReadings => of == MemoryKind::Live,
+    };
+    let trend = growth.bytes_per_step;
+    (is_same && trend.grows() && trend.is_steady).then_some(trend.slope)
 }
 
 fn finding(
@@ -81,9 +120,14 @@ fn finding(
     if grown < LEAST_BYTES.max(LEAST_SHARE * first) || rises < RISING || !goes_on {
         return None;
     }
+    if compiling::takes_it(evidence, time, of) {
+        return None;
+    }
     // From the first stretch to the last: one less than there are.
     let part = (STRETCHES - 1) as f64 / STRETCHES as f64;
     let ns = time.len_ns() as f64 * part;
+    let trend = steady_growth(evidence, of).filter(|_| matches!(time, GrowthTime::Steps(_)));
+    let per_step = trend.unwrap_or(grown / (evidence.rows.len() as f64 * part).max(1.0));
     let finding = Finding::for_run(FindingKind::MemoryGrowth, Confidence::Medium, None, |facts| {
         if let MemoryKind::Gpu(gpu) = of {
             facts.count(Number::Gpu, gpu.into());
@@ -91,15 +135,14 @@ fn finding(
         let (first, last) = (facts.bytes(Number::From, first), facts.bytes(Number::To, last));
         let rate = match time {
             GrowthTime::Steps(_) => {
-                let steps = (evidence.rows.len() as f64 * part).max(1.0);
-                format!("{} a step", facts.bytes(Number::BytesPerStep, grown / steps))
+                format!("{} a step", facts.bytes(Number::BytesPerStep, per_step))
             }
             GrowthTime::Run(_) => {
                 let rate = facts.bytes(Number::BytesPerHour, grown / ns * HOUR_NS);
                 format!("{rate} an hour for {}", facts.time(Number::Lasting, ns))
             }
         };
-        format!("{of} grows from {first} to {last}, {rate}")
+        format!("{of} grows from {first} in the first eighth of the time to {last} in the last, {rate}")
     })
     .with_evidence_from(|facts| {
         let rises = facts.count(Number::Rises, rises as u64);
@@ -107,7 +150,12 @@ fn finding(
     })
     .with_evidence_lines(|facts| {
         let (what, free) = of.free(evidence.store)?;
-        Some(format!("{what} will last another {}", facts.time(Number::Left, free / (grown / ns))))
+        let left = trend.and_then(|trend| evidence.store.free_memory_lasts_ns(trend)).unwrap_or(free / (grown / ns));
+        let left = facts.time(Number::Left, left);
+        Some(match evidence.store.is_over() {
+            true => format!("at that rate {what} would have lasted another {left}"),
+            false => format!("{what} will last another {left}"),
+        })
     });
     owner::finding(evidence, time, of, grown, Finding { severity: Severity::Major, ..finding })
 }

@@ -9,6 +9,8 @@ use crate::store::CounterSeries;
 
 /// What has this part of a growth has it.
 const MOSTLY: f64 = 0.5;
+const KEEP_IN_ARRAYS: &str = "keep the data set in arrays or tensors, not in lists and dicts: a worker copies each page whose \
+                              reference counts it changes";
 
 /// The finding with that; `None` if this memory's growth says nothing about the program.
 pub(super) fn finding(
@@ -20,6 +22,7 @@ pub(super) fn finding(
 ) -> Option<Finding> {
     match of {
         MemoryKind::Live | MemoryKind::Process => Some(by_program(finding)),
+        MemoryKind::Workers(workers) => Some(of_workers(workers, finding)),
         MemoryKind::Machine(workers) => by_workers(evidence, time, grown, workers, finding),
         MemoryKind::Gpu(_) => Some(on_gpu(evidence, time, grown, finding)),
     }
@@ -27,6 +30,16 @@ pub(super) fn finding(
 
 fn by_program(finding: Finding) -> Finding {
     finding.with_advice("look for objects kept from step to step: losses with their graph, lists of results, caches")
+}
+
+fn of_workers(workers: usize, finding: Finding) -> Finding {
+    finding
+        .with_evidence_from(|facts| {
+            let workers = facts.count(Number::Loaders, workers as u64);
+            format!("workers so far: {workers}; by what the kernel counts for each process")
+        })
+        .with_advice("look for what a worker keeps of each item: a cache without a bound, an open file, a list")
+        .with_advice(KEEP_IN_ARRAYS)
 }
 
 /// The machine's memory grows and the process's does not: its workers' may.
@@ -46,13 +59,13 @@ fn by_workers(
     Some(
         finding
             .with_evidence_from(|facts| {
-                let (own, workers) = (facts.bytes(Number::OwnGrowth, own.max(0.0)), facts.count(Number::Loaders, workers as u64));
-                format!("this process grows by {own}: it may be its loader's workers ({workers} so far), or other programs")
+                let (own, workers) =
+                    (facts.bytes(Number::OwnGrowth, own.max(0.0)), facts.count(Number::Loaders, workers as u64));
+                format!(
+                    "this process grows by {own}: it may be its loader's workers ({workers} so far), or other programs"
+                )
             })
-            .with_advice(
-                "keep the data set in arrays or tensors, not in lists and dicts: a worker copies each page whose reference \
-                 counts it changes",
-            ),
+            .with_advice(KEEP_IN_ARRAYS),
     )
 }
 

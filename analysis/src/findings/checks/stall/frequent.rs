@@ -75,7 +75,7 @@ fn marked_excess(evidence: &StepEvidence<'_>, marked: &Marked, is_inside: bool) 
     let variance = |values: &[f64], center: f64| sigma(values.iter().copied(), center).powi(2) / values.len() as f64;
     let error_ns = MEDIAN_ERROR_FACTOR * (variance(&with, with_ns) + variance(&without, without_ns)).sqrt();
     let more_ns = with_ns - without_ns;
-    let costs = || rows.iter().map(|row| StepCost { row: *row, is_inside, ns: more_ns, is_excess: false }).collect();
+    let costs = || rows.iter().map(|row| StepCost { row: *row, is_inside, ns: more_ns, without_ns: None }).collect();
     (more_ns > 0.0 && more_ns > ERRORS * error_ns).then(|| MarkedExcess {
         is_inside,
         more_ns,

@@ -43,8 +43,10 @@ impl Effect {
     }
 
     /// The time that it accounts for.
-    pub(super) fn claim(&self) -> StepCost {
-        StepCost { row: self.row, is_inside: self.is_inside, ns: self.cost_ns(), is_excess: self.own_ns.is_none() }
+    pub(super) fn claim(&self, evidence: &StepEvidence<'_>) -> StepCost {
+        let is_excess = self.own_ns.is_none() && self.is_inside;
+        let without_ns = is_excess.then(|| evidence.expected_ns[self.row]);
+        StepCost { row: self.row, is_inside: self.is_inside, ns: self.cost_ns(), without_ns }
     }
 
     /// Its place.
@@ -120,7 +122,9 @@ fn advice(name: &str) -> &'static str {
     let name = name.to_lowercase();
     let speaks_of = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if speaks_of(&["gc", "garbage"]) {
-        "collect garbage only between epochs"
+        "collect garbage between epochs only (gc.disable(), gc.collect()), and leave out what stays (gc.freeze())"
+    } else if speaks_of(&["by another thread"]) {
+        "write checkpoints less often: the thread that writes them takes the interpreter and cores from the loop"
     } else if speaks_of(&["checkpoint", "save"]) {
         "write checkpoints from another thread"
     } else if speaks_of(&["eval", "valid", "test"]) {
@@ -143,4 +147,15 @@ pub(super) fn advised(finding: Finding, text: &str, outside: u64) -> Finding {
         }),
     };
     finding.with_advice(advice(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice;
+
+    #[test]
+    fn a_thread_that_saves_is_not_told_to_be_one() {
+        assert_eq!(advice("checkpoint"), "write checkpoints from another thread");
+        assert!(advice("checkpoint by another thread").starts_with("write checkpoints less often"));
+    }
 }

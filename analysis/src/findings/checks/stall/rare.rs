@@ -41,7 +41,7 @@ pub(super) fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) 
         format!("\"{text}\" costs {each} each time, {share} of the time in all: {places}")
     })
     .with_places(places, stalls.len() as u64)
-    .with_claim(Claim::Steps(stalls.iter().map(|effect| effect.claim()).collect()))
+    .with_claim(Claim::Steps(stalls.iter().map(|effect| effect.claim(evidence)).collect()))
     .with_evidence_from(|facts| {
         let costly = facts.count(Number::Costly, stalls.len() as u64);
         format!("time is lost at {costly} of {} such marks", facts.count(Number::Times, effects.len() as u64))

@@ -41,7 +41,7 @@ pub(super) fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) 
         format!("\"{text}\": {times}, {all}, {share} of the wall time, {}", marked.describe_place(facts))
     })
     .with_places(places, marked.count())
-    .with_claim(Claim::Steps(marked.effects.iter().map(Effect::claim).collect()))
+    .with_claim(Claim::Steps(marked.effects.iter().map(|effect| effect.claim(evidence)).collect()))
     .with_evidence_from(|facts| {
         let each = facts.time(Number::Each, own_ns / marked.count() as f64);
         format!("{each} each on average, by the marks' durations")
