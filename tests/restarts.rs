@@ -146,6 +146,22 @@ fn ranks_restarted_by_torchrun_continue() {
 }
 
 #[test]
+fn lines_continue_with_the_next_start() {
+    let sessions = Sessions::new();
+    let own = std::env::current_exe().unwrap();
+    let script = format!(
+        "for start in 0 1; do TORCHELASTIC_RESTART_COUNT=$start {} --ignored --exact {TRAINING}; sleep 2; done; true",
+        own.display()
+    );
+    let mut run = sessions.gnntop(["run", "--plain", "--interval", "0.5", "--", "bash", "-c", &script]);
+    let ran = run.env("TORCHELASTIC_RUN_ID", "plain").env(STEPS, "300").output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout);
+    let ends = out.lines().filter(|line| *line == "ended").count();
+    let after_the_first = out.lines().skip_while(|line| *line != "ended").skip(1);
+    assert!(after_the_first.filter(|line| line.contains(" steps/s, ")).count() > 1 && ends == 2, "{out}");
+}
+
+#[test]
 fn run_id_option_names_the_run() {
     let sessions = Sessions::new();
     let own = std::env::current_exe().unwrap();

@@ -38,7 +38,7 @@ const MAGIC: [&str; 16] = [
 ];
 
 /// What readers know of the program. Facts of its own say the same.
-fn known_facts() -> [Fact; 12] {
+fn known_facts() -> [Fact; 13] {
     let text = |text: &str| text.to_owned();
     [
         Fact::Framework("candle 0.9".into()),
@@ -51,6 +51,7 @@ fn known_facts() -> [Fact; 12] {
         Fact::ComputeThreads(8),
         Fact::LoaderWorkers(2),
         Fact::MeanOfSteps(10),
+        Fact::Parameters { number_type: text("float64"), dense_embeddings: 98 },
         Fact::Goal { goal: Goal { unit: GoalUnit::Steps, number: 500 }, by: text("the program") },
         Fact::Note { key: text("marks before this part"), text: text("gc: 3") },
     ]

@@ -51,6 +51,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "cuda": (_I32, [_I32, _U64]),
     "resumed": (None, [_U64]),
     "loader_workers": (None, [_U64]),
+    "_parameters": (None, [_TEXT, _U64]),
     "_goal": (None, [_U64, _U64, _TEXT]),
     "_name": (_I32, [_I32, _TEXT]),
     "_open": (_I32, [_TEXT, _TEXT]),

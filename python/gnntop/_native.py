@@ -171,6 +171,7 @@ _name: Callable[[int, bytes], int] = _nothing
 _open: Callable[[bytes, bytes], int] = _nothing
 _fact: Callable[[bytes, bytes], None] = _nothing
 _goal: Callable[[int, int, bytes], None] = _nothing
+_parameters: Callable[[bytes, int], None] = _nothing
 _not_recorded: Callable[[bytes, bytes], None] = _nothing
 _inferred: Callable[[int, bytes], None] = _nothing
 _track: Callable[[bytes, int], int] = _nothing
@@ -297,6 +298,11 @@ def fact(key: str, value: str) -> None:
 def goal(more_steps: int, epochs: int, by: str) -> None:
     """Says how far the run is meant to go: this many more steps or, with 0, epochs in all; and who knows that."""
     _goal(more_steps, epochs, _bytes(by))
+
+
+def parameters(number_type: str, dense_embeddings: int) -> None:
+    """Says of what type most parameters are, and what share of them, in percent, is in dense embeddings."""
+    _parameters(_bytes(number_type), dense_embeddings)
 
 
 def not_recorded(what: str, amount: str) -> None:

@@ -95,6 +95,10 @@ void gnntop_goal(uint64_t more_steps, uint64_t epochs, const char *by);
 /* Reports how many workers each of the program's loaders has. With none, the thread that asks for a batch makes it. */
 void gnntop_loader_workers(uint64_t workers);
 
+/* Reports the type of most of the model's parameters, such as "float32", and the share of them, in percent, that is in embeddings
+ * whose gradients have a row for each of theirs. */
+void gnntop_parameters(const char *number_type, uint64_t dense_embeddings);
+
 /* Reports what is not in the open session, or in the next one, and how much of it: "values that are no number", "4 or more". */
 void gnntop_not_recorded(const char *what, const char *amount);
 

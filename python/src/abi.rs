@@ -143,6 +143,17 @@ pub extern "C" fn gnntop_loader_workers(workers: u64) {
 }
 
 /// # Safety
+/// `number_type` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_parameters(number_type: *const c_char, dense_embeddings: u64) {
+    catch_panic((), || {
+        // SAFETY: as the caller promises.
+        let number_type = unsafe { text(number_type) }.into_owned();
+        session::fact(Fact::Parameters { number_type, dense_embeddings });
+    });
+}
+
+/// # Safety
 /// `what` and `amount` are NULL or C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_not_recorded(what: *const c_char, amount: *const c_char) {

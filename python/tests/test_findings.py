@@ -33,6 +33,13 @@ NAMED = {
     "recompiles": ("recompilation", "<module> (recompiles.py:14): tensor"),
     "validates": ("validation", "validation takes"),
     "logs": ("gap", '"wandb log"'),
+    "embeds": ("bound", "99 % of the parameters are in embeddings with dense gradients"),
+    "double": ("bound", "most parameters are float64\ncompute in float32"),
+    "judges": ("validation", "the model runs 41 times, and backward does not follow"),
+    "sorts": (
+        "data-bound",
+        "first batch of an epoch\nthe loader has no workers (num_workers=0)\nthe training thread makes the batches\n",
+    ),
 }
 
 # True of every program, or caused by other programs on the machine.

@@ -58,3 +58,46 @@ def test_the_order_of_images_and_the_loaders_workers_are_facts(order: str, words
     facts = report(recording)["session"]["facts"]
     assert words in facts["settings"].split(", "), facts
     assert facts["loader workers"] == "0"
+    assert facts["model parameters"] == "float32"
+
+
+PARAMETERS = """
+import torch
+from torch import nn
+from gnntop import _native
+from gnntop.hooks import model_parameters, roots
+
+said = []
+_native.parameters = lambda *of: said.append(of)
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.out = nn.Embedding(30, 4), nn.Linear(4, 30, bias=False)
+        self.out.weight = self.words.weight
+
+
+frozen = nn.Embedding.from_pretrained(torch.zeros(30, 4))
+for model in (
+    nn.Sequential(nn.Embedding(30, 4), nn.Linear(4, 10, bias=False)),
+    nn.Sequential(nn.EmbeddingBag(10, 4), nn.Linear(4, 30, bias=False)).double(),
+    nn.Sequential(nn.Embedding(30, 4, sparse=True), nn.Linear(4, 10)),
+    nn.Sequential(frozen, nn.Linear(4, 10)),
+    Tied(),
+    nn.ReLU(),
+):
+    roots.model = lambda model=model: model
+    model_parameters.publish(torch)
+    said.append(None)
+none = [("float32", 0), None]
+expected = [("float32", 75), None, ("float64", 25), None, *none, *none, *none, None]
+assert said == expected, said
+"""
+
+
+def test_what_the_models_parameters_are(tmp_path: Path) -> None:
+    script = tmp_path / "parameters.py"
+    script.write_text(PARAMETERS)
+    ran, _ = recorded([sys.executable, str(script)], tmp_path)
+    assert ran.code == 0, ran.err

@@ -67,6 +67,8 @@ pub(super) struct PlainView {
     verdict: (String, u32),
     /// Warnings that were printed.
     warned: Vec<String>,
+    /// Whether the end was printed, after which a later start may come.
+    has_ended: bool,
     /// Whether somebody will say later why a session ended that does not say it itself.
     awaits_reason: bool,
 }
@@ -88,6 +90,7 @@ impl PlainView {
             hung: false,
             verdict: (String::new(), 0),
             warned: Vec::new(),
+            has_ended: false,
             awaits_reason: false,
         }
     }
@@ -98,7 +101,7 @@ impl PlainView {
     }
 
     /// Takes what has arrived, prints a line if one is due, and waits a little. Returns whether the source has ended;
-    /// then the last line and all warnings are printed.
+    /// then the last line and all warnings are printed, once, and it can be asked again: a run may be started once more.
     pub(super) fn poll(&mut self) -> anyhow::Result<bool> {
         let progress = self.source.poll(&mut self.run, POLL_BUDGET);
         if progress.changed {
@@ -110,6 +113,10 @@ impl PlainView {
             thread::sleep(POLL_INTERVAL.min(self.interval));
             return Ok(false);
         }
+        if is_over && self.has_ended {
+            return Ok(true);
+        }
+        self.has_ended = is_over;
         let is_due = Instant::now() >= self.next_line && status.state == SourceState::Running;
         self.introduce(&status, is_over || is_due)?;
         if is_due || is_over {

@@ -54,6 +54,13 @@ pub enum Fact {
     ComputeThreads(u64),
     /// Workers of each of its loaders; with none, the thread that asks for a batch makes it.
     LoaderWorkers(u64),
+    /// What the model's parameters are.
+    Parameters {
+        /// The type of most of them, such as `float32`.
+        number_type: String,
+        /// The share of them, in percent, that is in embeddings whose gradients have a row for each of theirs.
+        dense_embeddings: u64,
+    },
     /// Times are means of this many steps in a row: what one of them took alone is not known.
     MeanOfSteps(u64),
     /// How far the run is meant to go.
@@ -108,6 +115,7 @@ impl Fact {
             Self::ComputeThreads(_) => "compute threads".to_owned(),
             Self::LoaderWorkers(_) => "loader workers".to_owned(),
             Self::MeanOfSteps(_) => "steps with one mean time".to_owned(),
+            Self::Parameters { .. } => "model parameters".to_owned(),
             Self::Goal { .. } => "goal".to_owned(),
         };
         // One goal replaces the other, whatever it counts.
@@ -124,6 +132,9 @@ impl Fact {
             | Self::LoaderWorkers(number)
             | Self::MeanOfSteps(number) => number.to_string(),
             Self::Mode(mode) => mode.as_str().to_owned(),
+            Self::Parameters { number_type, dense_embeddings } if *dense_embeddings > 0 => {
+                format!("{number_type}, {dense_embeddings} % of them in dense embeddings")
+            }
             Self::Goal { goal, by } if by.is_empty() => goal.to_string(),
             Self::Goal { goal, by } => format!("{goal} ({by})"),
             _ => self.fields().text.to_owned(),
@@ -149,6 +160,7 @@ impl Fact {
                 (GOAL_IN_STEPS, "", by.as_str(), *number)
             }
             Self::Goal { goal: Goal { unit: GoalUnit::Epochs, number }, by } => (13, "", by.as_str(), *number),
+            Self::Parameters { number_type, dense_embeddings } => (14, "", number_type.as_str(), *dense_embeddings),
         };
         FactFields { kind, about, text, number }
     }
@@ -179,6 +191,7 @@ impl From<FactFields<String>> for Fact {
             11 => Self::MeanOfSteps(number),
             GOAL_IN_STEPS => Self::Goal { goal: Goal { unit: GoalUnit::Steps, number }, by: text },
             13 => Self::Goal { goal: Goal { unit: GoalUnit::Epochs, number }, by: text },
+            14 => Self::Parameters { number_type: text, dense_embeddings: number },
             _ => Self::Other { key: about, text },
         }
     }

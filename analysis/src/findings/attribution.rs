@@ -62,6 +62,8 @@ fn rank(kind: FindingKind, claim: &Claim) -> usize {
     let kind = match (kind, claim) {
         // Where the waits for a CPU were not measured, steps that are preempted are longer for all that is counted in them, too.
         (FindingKind::Contention, Claim::Steps(_)) => FindingKind::AfterCheckpoint,
+        // One that is no phase has waits and gaps in it.
+        (FindingKind::Validation, Claim::Steps(_)) => FindingKind::AfterCheckpoint,
         _ => kind,
     };
     CAUSES_FIRST.iter().position(|first| *first == kind).unwrap_or(CAUSES_FIRST.len())

@@ -7,10 +7,15 @@ use gnntop_wire::phase::{
 use super::bottleneck::Verdict;
 use super::finding::{Confidence, Finding, FindingKind, Findings, NotEnough, Severity};
 use super::number::Number;
-use crate::store::GAP;
+use crate::store::{GAP, StoredSession};
 
-/// The finding; `None` if nothing bounds the run, or another finding says so. `settings` are what the program reports of its own.
-pub(super) fn finding(verdict: &Verdict, findings: &Findings, settings: Option<&str>) -> Option<Finding> {
+/// The type of parameters that takes twice as long as the usual one, and far longer on most GPUs.
+const DOUBLE: &str = "float64";
+/// Embeddings with this much of the parameters, in percent, are what an optimizer that goes through all of them works on.
+const MOSTLY: u64 = 50;
+
+/// The finding; `None` if nothing bounds the run, or another finding says so.
+pub(super) fn finding(verdict: &Verdict, findings: &Findings, session: &StoredSession) -> Option<Finding> {
     let (phase, share) = verdict.bound.as_ref().filter(|_| verdict.is_settled && verdict.bare_ns.is_none())?;
     let about = match phase.as_str() {
         DATA_WAIT | SAMPLE | GATHER | ASSEMBLE | TRANSFER => FindingKind::DataBound,
@@ -47,10 +52,28 @@ pub(super) fn finding(verdict: &Verdict, findings: &Findings, settings: Option<&
                 .with_advice("see where it waits: run it with gnntop run --stacks 20, or look at its stack (py-spy dump, gdb -p)"),
         );
     }
-    Some(finding.with_advice(match phase.as_str() {
-        OPTIMIZER => optimizer_advice(settings),
+    let mut finding = of_parameters(phase, session, finding).with_advice(match phase.as_str() {
+        OPTIMIZER => optimizer_advice(session.settings()),
         _ => advice(phase),
-    }))
+    });
+    finding.advice.truncate(1); // what to try first
+    Some(finding)
+}
+
+/// Adds what the model's parameters have to do with it, and what to try.
+fn of_parameters(phase: &str, session: &StoredSession, finding: Finding) -> Finding {
+    match (phase, session.parameters()) {
+        (OPTIMIZER, Some((_, embedded @ MOSTLY..))) => finding
+            .with_evidence_from(|facts| {
+                let share = facts.share(Number::DenseEmbeddings, embedded as f64 / 100.0);
+                format!("{share} of the parameters are in embeddings with dense gradients: each step updates all of their rows")
+            })
+            .with_advice("update only the rows of a batch: Embedding(sparse=True) with SparseAdam or SGD"),
+        (FORWARD | BACKWARD | OPTIMIZER, Some((DOUBLE, _))) => finding
+            .with_evidence("most parameters are float64")
+            .with_advice("compute in float32, if that is exact enough: it takes half the time and memory, or far less on a GPU"),
+        _ => finding,
+    }
 }
 
 /// Whether the phase waits for something that is not known.
@@ -99,6 +122,7 @@ mod tests {
     use crate::findings::{Finding, FindingKind, Judgement, Severity};
     use crate::store::Store;
     use gnntop_fixtures::{MS, TrainingRun, each_item};
+    use gnntop_wire::{Definition, Fact, Item};
 
     fn found(phases: Vec<(&'static str, u64)>) -> Vec<Finding> {
         let mut store = Store::new();
@@ -122,6 +146,38 @@ mod tests {
         assert_eq!(advice(Some("autocast off, AdamW not fused, 2 threads")), advice(None));
         assert_eq!(advice(Some("autocast off, AdamW foreach")), "try the optimizer's fused form (fused=True)");
         assert!(advice(Some("AdamW fused, 1 thread")).starts_with("step less often"));
+    }
+
+    /// What it says of a run whose longest phase this is, with these parameters.
+    fn with_parameters(phase: &'static str, number_type: &str, dense_embeddings: u64) -> Finding {
+        let run = TrainingRun {
+            phases: vec![("data wait", MS), (phase, 22 * MS)],
+            steps: 200,
+            epoch_steps: 1000,
+            has_hardware: false,
+            ..TrainingRun::default()
+        };
+        let mut store = Store::new();
+        each_item(&run.bytes(), |item| store.apply(item));
+        let fact = Fact::Parameters { number_type: number_type.to_owned(), dense_embeddings };
+        store.apply(Item::Definitions(vec![Definition::Fact(fact)]));
+        let found = Judgement::for_steps(&store, 0..u64::MAX).findings.found;
+        found.into_iter().find(|finding| finding.kind == FindingKind::Bound).unwrap()
+    }
+
+    #[test]
+    fn what_the_parameters_are_is_said_where_it_makes_the_phase_long() {
+        let dense = with_parameters("optimizer", "float32", 98);
+        assert!(dense.evidence[0].starts_with("98 % of the parameters are in embeddings"), "{dense:#?}");
+        assert!(dense.advice[0].contains("Embedding(sparse=True)") && dense.advice.len() == 1, "{dense:#?}");
+        let double = with_parameters("forward", "float64", 0);
+        assert!(
+            double.evidence[0] == "most parameters are float64" && double.advice[0].contains("float32"),
+            "{double:#?}"
+        );
+        for usual in [("optimizer", "float32", 12), ("forward", "float32", 98), ("rollout", "float64", 0)] {
+            assert_eq!(with_parameters(usual.0, usual.1, usual.2).evidence, [""; 0], "{usual:?}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod bottleneck;
 mod bound;
 mod checks;
 mod claim;
+mod epoch_starts;
 mod evidence;
 mod few_steps;
 mod finding;

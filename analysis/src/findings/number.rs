@@ -93,6 +93,12 @@ pub enum Number {
     BatchSize,
     /// Share of the compute time.
     OfCompute,
+    /// How often the model runs in a step with a validation.
+    ModelRuns,
+    /// How often it runs in a usual step.
+    UsualModelRuns,
+    /// Share of the model's parameters that are in embeddings with dense gradients.
+    DenseEmbeddings,
     /// Share of the waiting that the slowest tenth of the steps has.
     SlowestTenth,
     /// Share of the waiting that is for the first batches of epochs.
@@ -125,6 +131,8 @@ pub enum Number {
     OfGap,
     /// Times between steps that are far longer than usual.
     LongGaps,
+    /// Share of the gap that is in the first steps of epochs.
+    FirstSteps,
     /// Time before an epoch's first step, on average.
     EpochStart,
     /// Time that timers around steps, or phases and gap, add up to.

@@ -54,7 +54,7 @@ impl SampledPlaces {
     }
 
     fn add(&mut self, store: &Store, frames: &[NameId], count: u64) {
-        let Some(place) = store.frames_place(frames) else { return };
+        let Some(place) = store.frames_place(frames).filter(|place| !stands_for_none(place)) else { return };
         let call = frames.first().and_then(|frame| WaitingCall::parse(store.name(*frame)));
         let called = called(store, frames, &place).map(|function| format!(", calling {function}"));
         let waits = call.map(|call| format!(", waiting in {call}"));
@@ -79,11 +79,17 @@ impl SampledPlaces {
     /// A line for each of the first places.
     pub(super) fn lines(&self, facts: &mut StatedNumbers, phase: &str) -> Vec<String> {
         let line = |SampledPlace { text, stacks, .. }: &SampledPlace| {
+            let noun = if *stacks == 1 { "stack" } else { "stacks" };
             let stacks = facts.about(text, |facts| facts.count(Number::Stacks, *stacks));
-            format!("{stacks} stacks sampled in {phase}: in {text}")
+            format!("{stacks} {noun} sampled in {phase}: in {text}")
         };
         self.places.iter().take(NAMED).map(line).collect()
     }
+}
+
+/// Whether this is said instead of a place, such as where frames could not be read in time: `(over before it was read)`.
+fn stands_for_none(place: &str) -> bool {
+    place.starts_with('(')
 }
 
 /// The library's function that the place calls, without its line, which changes from sample to sample.
@@ -109,12 +115,13 @@ mod tests {
         let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
         let write = "write of a pipe (<system call>)";
         let log = |line| format!("log (wandb/sdk/wandb_run.py:{line})");
-        let paths: [(&[&str], u64); 5] = [
+        let paths: [(&[&str], u64); 6] = [
             (&["gap", "main (train.py:9)", write], 30),
             (&["gap", "main (train.py:12)", &log(7)], 3),
             (&["gap", "main (train.py:12)", &log(9), "futex (<system call>)"], 2),
             (&["forward", "main (train.py:4)"], 50),
             (&["gap", "main (train.py:12)", &log(11)], 4),
+            (&["gap", "(over before it was read)"], 90),
         ];
         for (frames, count) in paths {
             let path = stream.path(frames);

@@ -118,6 +118,14 @@ impl StoredSession {
         })
     }
 
+    /// The type of most of the model's parameters, and the share of them, in percent, that is in dense embeddings.
+    pub fn parameters(&self) -> Option<(&str, u64)> {
+        self.facts.values().find_map(|fact| match fact {
+            Fact::Parameters { number_type, dense_embeddings } => Some((number_type.as_str(), *dense_embeddings)),
+            _ => None,
+        })
+    }
+
     /// How many steps in a row have one mean time; 1 where each has its own.
     pub fn mean_of_steps(&self) -> u64 {
         let steps = self.facts.values().find_map(|fact| match fact {

@@ -16,7 +16,7 @@ import gc
 import sys
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from operator import mul
 from types import ModuleType
@@ -107,15 +107,28 @@ def size(module: Any) -> int:
 
 def parameters(module: Any) -> Iterable[Any]:
     """The parameters of a module, each once."""
-    found: dict[int, Any] = {}
-    modules, seen = [module], set()
-    while modules:
-        one = modules.pop()
+    return {id(parameter): parameter for one in modules_in(module) for parameter in own_parameters(one)}.values()
+
+
+def modules_in(module: Any) -> Iterator[Any]:
+    """A module and all that are in it, each once."""
+    left, seen = [module], set()
+    while left:
+        one = left.pop()
         if id(one) not in seen:
             seen.add(id(one))
-            modules += _children(one)
-            found.update((id(parameter), parameter) for parameter in _fields(one, "_parameters").values())
-    return found.values()
+            left += _children(one)
+            yield one
+
+
+def own_parameters(module: Any) -> Iterable[Any]:
+    """The parameters of a module without those of the modules in it."""
+    return _fields(module, "_parameters").values()
+
+
+def is_one_of(module: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether a module is of one of these classes, without asking the module, which may say anything."""
+    return any(kind in _of_type("__mro__", type(module)) for kind in kinds)
 
 
 def _fields(module: Any, name: str) -> dict[str, Any]:
@@ -259,7 +272,7 @@ def _hook_all(roots: list[Any]) -> None:
 def _guess(modules: list[Any]) -> None:
     """There is no optimizer: roots are the outermost modules with parameters. There may be more of them later."""
     global _guesses
-    for root in find(modules, {id(p) for m in modules for p in _fields(m, "_parameters").values()}):
+    for root in find(modules, {id(p) for m in modules for p in own_parameters(m)}):
         _hook_guess(root)
     _guesses += 1
     if _guesses < _MOST_GUESSES:
@@ -310,7 +323,7 @@ def find(modules: list[Any], updated: set[int]) -> list[Any]:
     for module in modules:
         for child in _children(module):
             parents.setdefault(id(child), []).append(module)
-    owners = [m for m in modules if any(id(p) in updated for p in _fields(m, "_parameters").values())]
+    owners = [m for m in modules if any(id(p) in updated for p in own_parameters(m))]
     found: dict[int, Any] = {}
     seen: set[int] = set()
     while owners:

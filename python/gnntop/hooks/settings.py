@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from . import loop, roots, training_set
+from . import loop, model_parameters, roots, training_set
 from .patching import guarded, on_uninstall
 
 
@@ -23,6 +23,7 @@ def install(torch: ModuleType) -> None:
         if torch._C._get_tracing_state() is not None:
             return soon()  # shapes that are read would be in the graph
         _native.fact("settings", ", ".join(_settings(torch)))
+        model_parameters.publish(torch)
         training_set.publish_workers(roots.loaders)
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             training_set.publish(roots.loaders)

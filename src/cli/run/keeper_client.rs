@@ -2,6 +2,7 @@
 //! sent to `gnntop run` are meant for the program: a thread passes them on.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -72,11 +73,15 @@ impl KeeperClient {
         let (socket, theirs) = UnixStream::pair().context("cannot open a socket to the keeper")?;
         // The keyboard belongs to the view; piped input belongs to the program.
         let has_keyboard = gives_terminal || !io::stdin().is_terminal();
-        let stdin = if has_keyboard { Stdio::inherit() } else { Stdio::null() };
+        let nothing = || {
+            let opened = File::options().read(true).write(true).open("/dev/null");
+            opened.map(Stdio::from).context("cannot open /dev/null")
+        };
+        let stdin = if has_keyboard { Stdio::inherit() } else { nothing()? };
         let terminal = gives_terminal.then(|| io::stdout().as_fd().try_clone_to_owned()).transpose()?;
         let mut keeper = Command::new(own);
         keeper.args(words).envs(variables).stdin(stdin).stdout(OwnedFd::from(theirs));
-        keeper.stderr(terminal.map_or_else(Stdio::null, Stdio::from));
+        keeper.stderr(terminal.map_or_else(nothing, |terminal| Ok(Stdio::from(terminal)))?);
         execute_in_child(&mut keeper).context("cannot start the keeper")?;
         keeper.spawn().context("cannot start the keeper")?;
         // It holds the other end of the socket until it is gone.

@@ -143,18 +143,22 @@ impl StartedProgram {
             if self.interrupted.signal() == Some(SIGHUP) && self.on_hangup == OnHangup::Keep {
                 return signals::exit_code(SIGHUP);
             }
-            // If no one reads the lines any more, the program is still waited for.
-            if view.as_mut().is_some_and(|lines| lines.poll().unwrap_or(true)) {
-                view = None;
-            }
-            let code = self.kept.ended_within(if view.is_some() { Duration::ZERO } else { POLL_INTERVAL });
+            let is_over = match view.as_mut().map(PlainView::poll) {
+                Some(Ok(ended)) => ended, // and the program may start its training once more
+                // No one reads the lines any more. The program is still waited for.
+                Some(Err(_)) | None => {
+                    view = None;
+                    true
+                }
+            };
+            let code = self.kept.ended_within(if is_over { POLL_INTERVAL } else { Duration::ZERO });
             if let Some(code) = self.leave_with_shell() {
                 return code;
             }
             if let Some(code) = code {
                 view.iter_mut().for_each(|view| view.await_reason(false)); // its keeper has said it
                 let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
-                if view.is_none() || Instant::now() >= give_up_at {
+                if is_over || Instant::now() >= give_up_at {
                     return self.interrupted.signal().map_or(code, signals::exit_code);
                 }
             }

@@ -409,6 +409,8 @@ fn fact() -> impl Strategy<Value = Fact> {
         number().prop_map(Fact::ComputeThreads),
         number().prop_map(Fact::LoaderWorkers),
         number().prop_map(Fact::MeanOfSteps),
+        (text(), number())
+            .prop_map(|(number_type, dense_embeddings)| Fact::Parameters { number_type, dense_embeddings }),
         (goal_unit(), number(), text()).prop_map(|(unit, number, by)| Fact::Goal { goal: Goal { unit, number }, by }),
         texts().prop_map(|(what, amount)| Fact::NotRecorded { what, amount }),
         texts().prop_map(|(cause, text)| Fact::Died { cause, text }),

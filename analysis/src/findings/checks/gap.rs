@@ -6,6 +6,7 @@ use super::contention;
 use super::gap_filling::{self, GapFilling};
 use crate::figures::duration;
 use crate::findings::claim::{Claim, StepCost};
+use crate::findings::epoch_starts;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::number::Number;
@@ -30,6 +31,8 @@ const WORTH_NAMING: f64 = 0.1;
 const MAX_NAMED: usize = 3;
 /// What fills this much of the gap explains it.
 const MOSTLY: f64 = 0.5;
+/// Time between steps that is a smaller part of the gap is not described.
+const BETWEEN: f64 = 0.01;
 
 /// Whether the time between a row and the previous step is far longer than usual. Starts of epochs do not count.
 pub(super) fn is_long(evidence: &StepEvidence<'_>, row: usize) -> bool {
@@ -81,15 +84,44 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         summary
     });
     let claim = if has_phases { Claim::Phases(vec![PhaseSlot::GAP]) } else { claim_between(evidence) };
-    let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
+    let finding = finding.with_claim(claim).with_places(places, 1 + long.len() as u64);
+    let finding = if between >= BETWEEN * gap { explain(evidence, finding) } else { finding };
+    let at_starts = first_steps(evidence, has_phases);
+    place(evidence, finding, &filled, at_starts, between > 0.5 * gap).into()
+}
+
+/// Adds where the gap is: in first steps of epochs, if it is `at_starts` of them, in spans, and in lines. And what to do about it.
+fn place(
+    evidence: &StepEvidence<'_>,
+    finding: Finding,
+    filled: &[GapFilling],
+    at_starts: Option<f64>,
+    is_between: bool,
+) -> Finding {
+    let finding = finding.with_evidence_lines(|facts| {
+        let share = |share| format!("{} of it is in the first steps of epochs", facts.share(Number::FirstSteps, share));
+        at_starts.map(share)
+    });
     let lines =
         |facts: &mut StatedNumbers| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
-    let (finding, waits_for_reader) = with_lines(evidence, &filled, finding.with_evidence_lines(lines));
+    let (finding, waits_for_reader) = with_lines(evidence, filled, finding.with_evidence_lines(lines));
     if waits_for_reader {
         let advice = "write less output, or less often: what reads it is slower than the program, which waits for it";
-        return finding.with_advice(advice).into();
+        return finding.with_advice(advice);
     }
-    with_advice(finding, &filled, between > 0.5 * gap).into()
+    let is_explained = filled.iter().map(|filling| filling.share).sum::<f64>() >= MOSTLY;
+    match SampledPlaces::in_phase(evidence.store, GAP).line() {
+        line if at_starts.is_some() && !is_explained => finding.with_advice(epoch_starts::advice(line)),
+        Some(line) if !is_explained => finding.with_advice(format!("make {line} cheaper, or call it less often")),
+        _ => with_advice(finding, filled, is_between),
+    }
+}
+
+/// The share of the gap that is in the first steps of epochs, if it is most of it.
+fn first_steps(evidence: &StepEvidence<'_>, has_phases: bool) -> Option<f64> {
+    epoch_starts::share(evidence, |row| {
+        if has_phases { evidence.rows[row].phase_ns(PhaseSlot::GAP) as f64 } else { evidence.between_ns[row] }
+    })
 }
 
 /// Adds the lines of sampled stacks in the gap, and whether most of these wait for what reads the program's output.

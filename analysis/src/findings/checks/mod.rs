@@ -37,6 +37,7 @@ mod step_kinds;
 mod thread_count;
 mod threads;
 mod tiny_batch;
+mod unnamed_validation;
 mod validation;
 mod warm_up;
 

@@ -3,6 +3,7 @@
 use gnntop_wire::phase::VALIDATION;
 use gnntop_wire::{NameId, Reported};
 
+use super::unnamed_validation;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
@@ -14,16 +15,21 @@ const WORTH_REPORTING: f64 = 1.0 / 3.0;
 
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
-    let Some(phase) = evidence.store.phase(VALIDATION) else { return CheckOutcome::Nothing };
+    let found = as_phase(evidence).or_else(|| unnamed_validation::find(evidence));
+    found.map_or(CheckOutcome::Nothing, CheckOutcome::from)
+}
+
+fn as_phase(evidence: &StepEvidence<'_>) -> Option<Finding> {
+    let phase = evidence.store.phase(VALIDATION)?;
     let ns = evidence.phase_total_ns(phase.slot);
     let share = evidence.share(ns);
     if share < WORTH_REPORTING {
-        return CheckOutcome::Nothing;
+        return None;
     }
     let is_end = |name: NameId| evidence.store.reported(name) == Some(Reported::Validation);
     let marks = |span| evidence.store.marks().within(span).filter(|mark| is_end(mark.name)).count() as u64;
     let times = evidence.span_ns().map_or(0, marks);
-    Finding::for_run(FindingKind::Validation, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::Validation, Confidence::High, Some(share), |facts| {
         let (share, all) = (facts.share(Number::OfTime, share), facts.time(Number::InAll, ns));
         format!("validation takes {share} of the time, {all}")
     })
@@ -36,8 +42,8 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         })
     })
     .with_evidence_lines(|facts| SampledPlaces::in_phase(evidence.store, VALIDATION).lines(facts, VALIDATION))
-    .with_advice("validate less often, on fewer batches, or on larger ones: without gradients more fits into memory")
-    .into()
+    .with_advice("validate less often, on fewer batches, or on larger ones: without gradients more fits into memory");
+    Some(finding)
 }
 
 #[cfg(test)]

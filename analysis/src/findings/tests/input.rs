@@ -1,6 +1,6 @@
 //! Loops that wait for their input, or make it themselves: which part, and where.
 
-use gnntop_wire::{Definition, Event, Fact, Origin, SessionInfo, StackSample};
+use gnntop_wire::{Definition, Event, Fact, Origin, SessionInfo, StackSample, Step, StepId};
 
 use super::*;
 use gnntop_fixtures::session_info;
@@ -292,4 +292,49 @@ fn model_that_warms_up_beside_its_data_still_does() {
     let found = all_findings(&run(400, plan, &[])).found;
     let warm = found.iter().find(|finding| finding.kind == FindingKind::WarmUp).unwrap();
     assert_facts(warm, FindingKind::WarmUp, &[(Number::Steps, 20.0)]);
+}
+
+/// Epochs of 20 steps, each of which begins with a long wait, of a program with so many loader workers.
+fn slow_epoch_starts(workers: u64) -> Finding {
+    let wait = |step: u64| if step.is_multiple_of(20) { 900 * MS } else { MS };
+    let plan = |step: u64| StepPlan { epoch: step / 20, ..with_phase("data wait", wait(step)) };
+    let mut stream = stream(300, plan, &[]);
+    stream.define(Definition::Fact(Fact::LoaderWorkers(workers)));
+    with_samples(&mut stream, &[(&["data wait", "main (train.py:9)", "sorted (data.py:13)"], 40)]);
+    let found = all_findings(&store_of(stream)).found;
+    found.into_iter().find(|finding| finding.kind == FindingKind::DataBound).unwrap()
+}
+
+#[test]
+fn wait_at_the_start_of_epochs_is_for_workers_where_there_are_any() {
+    let [none, some] = [0, 2].map(slow_epoch_starts);
+    for found in [&none, &some] {
+        assert_contains(found, FindingKind::DataBound, &["of the waiting is for the first batch of an epoch"]);
+    }
+    assert_eq!(
+        none.advice,
+        ["do once, or less often, what comes at the start of each epoch, above all sorted (data.py:13)"]
+    );
+    assert!(some.advice[0].starts_with("keep the loader's workers"), "{some:#?}");
+}
+
+#[test]
+fn what_comes_before_the_first_batch_of_an_epoch_is_not_making_its_items() {
+    let mut stream = StreamBuilder::from_info(&SessionInfo { origin: Origin::Python, ..session_info("sorts") });
+    let main = stream.track(TrackRole::Training, "main");
+    let mut start_ns = START_NS;
+    for step in 0..200 {
+        let batch_ns = start_ns + if step % 20 == 0 { 900 * MS } else { 2 * MS };
+        let end_ns = batch_ns + noisy(40 * MS, step);
+        stream.span(main, step, "collate", batch_ns - MS, batch_ns);
+        stream.phase(main, step, "data wait", start_ns, batch_ns);
+        stream.phase(main, step, "forward", batch_ns, end_ns);
+        let step = Step { step: StepId(step), epoch: step / 20, start_ns, end_ns, ..Step::default() };
+        stream.event(main, Event::Step(step));
+        start_ns = end_ns;
+    }
+    let found = all_findings(&store_of(stream)).found;
+    let waits = found.iter().find(|finding| finding.kind == FindingKind::DataBound).unwrap();
+    let evidence = waits.evidence.join("; ");
+    assert!(evidence.contains("the training thread makes the batches") && !evidence.contains("items"), "{evidence}");
 }

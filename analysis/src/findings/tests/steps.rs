@@ -1,6 +1,7 @@
 //! What steps alone show: their times, batches and marks.
 
-use gnntop_wire::{BatchShape, Definition, Fact, TrackId, TrackRole, Unit};
+use gnntop_fixtures::session_info;
+use gnntop_wire::{BatchShape, Definition, Fact, Origin, SessionInfo, TrackId, TrackRole, Unit};
 
 use super::*;
 
@@ -163,7 +164,12 @@ fn gap_reports_timed_share_and_long_gaps() {
     };
     let gap = only(&run(200, plan, &[]));
     assert_contains(&gap, FindingKind::Gap, &["outside every phase"]);
-    assert_facts(&gap, FindingKind::Gap, &[(Number::EpochStart, 299e6), (Number::Timed, 676e6)]);
+    assert_facts(
+        &gap,
+        FindingKind::Gap,
+        &[(Number::EpochStart, 299e6), (Number::Timed, 676e6), (Number::FirstSteps, 0.71)],
+    );
+    assert_eq!(gap.advice, ["do once, or less often, what comes at the start of each epoch"]);
     let plan = |step: u64| StepPlan { gap_ns: if step == 120 { 400 * MS } else { MS }, ..StepPlan::default() };
     let once = only(&run(200, plan, &[]));
     assert_facts(&once, FindingKind::Gap, &[(Number::LongGaps, 1.0)]);
@@ -335,4 +341,51 @@ fn validation_before_a_slow_step_is_not_what_it_took() {
     };
     let spike = only(&run(100, plan, &[]));
     assert!(spike.summary.contains("of its period of ") && spike.summary.ends_with(" more in forward"), "{spike:#?}");
+}
+
+#[test]
+fn validation_with_gradients_is_known_by_its_forward_passes() {
+    let found = |origin: Origin, is_phase: bool, micro_batches: bool| {
+        let mut stream = StreamBuilder::from_info(&SessionInfo { origin, ..session_info("judges") });
+        let main = stream.track(TrackRole::Training, "main");
+        let mut end_ns = START_NS;
+        for step in 0..200 {
+            let start_ns = end_ns;
+            let mut pass = |phase: &str, ns: u64| {
+                let begin_ns = end_ns;
+                end_ns += noisy(ns, step);
+                stream.phase(main, step, phase, begin_ns, end_ns);
+                end_ns
+            };
+            let runs = if step % 20 == 7 { 40 } else { 0 };
+            for _ in 0..runs {
+                pass("forward", 10 * MS);
+                if micro_batches {
+                    pass("backward", MS);
+                }
+            }
+            let judged_ns = pass("forward", 10 * MS);
+            let stepped_ns = pass("backward", 20 * MS);
+            if is_phase && runs > 0 {
+                stream.phase(main, step, "validation", start_ns, judged_ns);
+            }
+            stream.step(main, step, start_ns, stepped_ns);
+        }
+        all_findings(&store_of(stream)).found
+    };
+    let validation = |found: Vec<Finding>| found.into_iter().find(|finding| finding.kind == FindingKind::Validation);
+    let python = validation(found(Origin::Python, false, false)).unwrap();
+    assert_facts(
+        &python,
+        FindingKind::Validation,
+        &[(Number::Steps, 10.0), (Number::ModelRuns, 41.0), (Number::UsualModelRuns, 1.0)],
+    );
+    assert!(python.advice[0].contains("torch.no_grad()") && python.share.unwrap() > 0.3, "{python:#?}");
+    let spike = found(Origin::Python, false, false).into_iter().find(|finding| finding.kind == FindingKind::Spike);
+    assert!(spike.is_none_or(|spike| spike.advice == ["see to validation first"]));
+    assert!(validation(found(Origin::Probe, false, false)).unwrap().advice[0].contains("a phase `validation`"));
+    for (is_phase, micro_batches) in [(true, false), (false, true)] {
+        let other = validation(found(Origin::Python, is_phase, micro_batches));
+        assert!(other.is_none_or(|it| it.confidence == Confidence::High), "a phase, or micro-batches");
+    }
 }

@@ -9,7 +9,9 @@ mod workers;
 use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE, TRANSFER};
 use gnntop_wire::{Origin, Quantity};
 
+use super::unnamed_validation;
 use crate::findings::claim::Claim;
+use crate::findings::epoch_starts;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
@@ -87,7 +89,6 @@ fn summary(evidence: &StepEvidence<'_>, input: &Input, facts: &mut StatedNumbers
 fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) -> Finding {
     let mut waits: Vec<f64> = evidence.timed.iter().map(|row| input.row_ns(row)).collect();
     let all: f64 = waits.iter().sum();
-    let of_epochs: f64 = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).map(|row| waits[row]).sum();
     waits.sort_unstable_by(|a, b| b.total_cmp(a));
     let tenth = waits[..waits.len().div_ceil(10)].iter().sum::<f64>() / all;
     let usual_ns = evidence.timed_median(|row| Some(input.row_ns(row))).unwrap_or(0.0);
@@ -98,15 +99,23 @@ fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) ->
             format!("half of the steps wait at most {usual}; the slowest tenth accounts for {tenth} of the waiting")
         })
     });
-    if of_epochs <= 0.5 * all {
-        return finding;
+    let Some(share) = at_epoch_starts(evidence, input) else { return finding };
+    let finding = finding.with_evidence_from(|facts| {
+        let share = facts.share(Number::FirstBatches, share);
+        format!("{share} of the waiting is for the first batch of an epoch")
+    });
+    let workers = LoaderWorkers::find(evidence).count as u64;
+    if evidence.store.session().loader_workers().unwrap_or(workers) > 0 {
+        return finding.with_advice("keep the loader's workers from one epoch to the next (persistent_workers=True)");
     }
-    finding
-        .with_evidence_from(|facts| {
-            let share = facts.share(Number::FirstBatches, of_epochs / all);
-            format!("{share} of the waiting is for the first batch of an epoch")
-        })
-        .with_advice("keep the loader's workers from one epoch to the next (persistent_workers=True)")
+    finding.with_advice(epoch_starts::advice(SampledPlaces::in_phase(evidence.store, DATA_WAIT).line()))
+}
+
+/// The share of the waiting that is for the first batches of epochs, if it is most of it and not for those of a validation.
+fn at_epoch_starts(evidence: &StepEvidence<'_>, input: &Input) -> Option<f64> {
+    let share = epoch_starts::share(evidence, |row| input.row_ns(&evidence.timed[row]))?;
+    let first = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row));
+    (!unnamed_validation::is_in(evidence, first)).then_some(share)
 }
 
 /// Adds where batches are made, what holds them up, and what to try.
@@ -114,7 +123,11 @@ fn place(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) -> Findin
     let workers = LoaderWorkers::find(evidence);
     match (input.own(), BatchTimes::in_waits(evidence)) {
         (Some(part), _) => on_training_thread(evidence, part, &workers, finding),
-        (None, Some(times)) => in_waits(evidence, &times, &workers, finding),
+        (None, Some(times)) => {
+            // What comes before an epoch's first batch is no part of making one.
+            let times = Some(times).filter(|_| at_epoch_starts(evidence, input).is_none());
+            in_waits(evidence, times, &workers, finding)
+        }
         (None, None) => by_loader(evidence, &workers, finding),
     }
 }
@@ -156,16 +169,24 @@ fn advice(part: &str, workers: usize, is_core_free: Option<bool>, has_gpu: bool)
     }
 }
 
-/// The loop's waits are for batches that the training thread makes itself, whose parts take so long.
-fn in_waits(evidence: &StepEvidence<'_>, times: &BatchTimes, workers: &LoaderWorkers, finding: Finding) -> Finding {
-    let (part, share) = times.longer();
+/// The loop's waits are for batches that the training thread makes itself, whose parts take so long, if that is known.
+fn in_waits(
+    evidence: &StepEvidence<'_>,
+    times: Option<BatchTimes>,
+    workers: &LoaderWorkers,
+    finding: Finding,
+) -> Finding {
+    let longer = times.map(|times| times.longer());
     let places = SampledPlaces::in_phase(evidence.store, DATA_WAIT);
     let finding = describe_count(evidence, workers, finding).with_evidence_from(|facts| {
-        let share = facts.about(&part.to_string(), |facts| facts.share(Number::OfWait, share));
-        format!("the training thread makes the batches: {} takes {share} of the wait", part.work())
+        let taken = longer.map(|(part, share)| {
+            let share = facts.about(&part.to_string(), |facts| facts.share(Number::OfWait, share));
+            format!(": {} takes {share} of the wait", part.work())
+        });
+        format!("the training thread makes the batches{}", taken.unwrap_or_default())
     });
     let (is_free, finding) = cores(evidence, workers, lines(&places, DATA_WAIT, finding));
-    let cheaper = cheaper(&part.to_string(), places.line());
+    let cheaper = cheaper(&longer.map_or("batches".to_owned(), |(part, _)| part.to_string()), places.line());
     Finding { confidence: Confidence::High, ..finding }.with_advice(match is_free {
         Some(false) => format!("{cheaper}: no core is free for loader workers"),
         Some(true) => format!("{cheaper}, or let loader workers make batches ahead (num_workers): cores are free"),
