@@ -104,7 +104,7 @@ impl Pythons {
             Some(format!("hardware only so far: steps appear once process {} has loaded torch", python.pid()))
         };
         let place = || elsewhere(&mut self.below).map(|place| format!("hardware only: {place}"));
-        sentence(&answers, unreached.as_ref()).or_else(waiting).or_else(place)
+        sentence(&answers, unreached.as_ref(), lost(&self.answers)).or_else(waiting).or_else(place)
     }
 }
 
@@ -138,7 +138,17 @@ fn is_fork(python: &Python, answers: &BTreeMap<u32, Answer>) -> bool {
     python.words == python.parents_words && answers.contains_key(&python.parent)
 }
 
-fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&(u32, Reason)>) -> Option<String> {
+/// Why an answer may say less than its Python meant to.
+fn lost(answers: &Answers) -> Option<String> {
+    let (folder, what) = (answers.dir().display(), unreached::lacking_in(answers.dir())?);
+    Some(format!("its Pythons cannot say what they import: the disk of {folder} has no {what} left"))
+}
+
+fn sentence(
+    answers: &BTreeMap<u32, Answer>,
+    unreached: Option<&(u32, Reason)>,
+    lost: Option<String>,
+) -> Option<String> {
     if let Some((pid, problem)) = answers.iter().find_map(|(pid, answer)| Some((pid, answer.problems.first()?))) {
         return Some(format!("hardware only: cannot watch the Python of process {pid}: {problem}"));
     }
@@ -151,7 +161,8 @@ fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&(u32, Reason)>) 
     if let Some((pid, reason)) = unreached {
         return Some(format!("hardware only: the Python of process {pid} was not reached: {}", reason.text));
     }
-    (!answers.is_empty()).then(|| "hardware only: no Python of this program has imported torch".to_owned())
+    let why = lost.unwrap_or_else(|| "no Python of this program has imported torch".to_owned());
+    (!answers.is_empty()).then(|| format!("hardware only: {why}"))
 }
 
 /// Why one of its Pythons cannot be watched, which is none of these processes.
@@ -183,7 +194,7 @@ pub fn explain_end(
     if !answers.dir().exists() {
         return Some(format!("{}, where its Pythons answer, was removed while it ran", answers.dir().display()));
     }
-    let answers = answers.read();
+    let (answers, lost) = (answers.read(), lost(answers));
     let short = if lived < SHORT {
         format!("; it ended after {}", figures::duration(lived.as_nanos() as u64))
     } else {
@@ -196,7 +207,7 @@ pub fn explain_end(
         return Some(format!("its Python was not reached: {reason}"));
     }
     if !answers.is_empty() {
-        return Some(format!("no Python of it imported torch{short}"));
+        return Some(lost.unwrap_or_else(|| format!("no Python of it imported torch{short}")));
     }
     let is_unknown = unreached::is_python(command) && !short.is_empty();
     is_unknown.then(|| format!("its Python did not answer{short}"))
@@ -285,10 +296,14 @@ mod tests {
             problems: problems.iter().map(|problem| (*problem).to_owned()).collect(),
             ..Answer::default()
         };
-        let said = |answers: &[Answer]| {
+        let said = |answers: &[Answer], lost: Option<&str>| {
             let answers = answers.iter().cloned().zip(1..).map(|(answer, pid)| (pid, answer)).collect();
-            sentence(&answers, None).unwrap_or_default()
+            sentence(&answers, None, lost.map(str::to_owned)).unwrap_or_default()
         };
+        let full = Some("the disk is full");
+        assert_eq!(said(&[answer(false, &[])], full), "hardware only: the disk is full");
+        assert!(said(&[answer(true, &[])], full).contains("first backward pass"));
+        let said = |answers: &[Answer]| said(answers, None);
         assert_eq!(said(&[]), "");
         assert!(said(&[answer(false, &[])]).contains("no Python of this program has imported torch"));
         assert!(said(&[answer(false, &[]), answer(true, &[])]).contains("first backward pass"));

@@ -178,9 +178,14 @@ fn unknown() -> Reason {
 
 /// What its folder lacks to hold an answer; `None` if nothing is known to be missing.
 fn full(answers: &Path) -> Option<String> {
-    let system = rustix::fs::statvfs(answers).ok()?;
-    let what = lacking(system.f_files, system.f_favail, system.f_bavail)?;
+    let what = lacking_in(answers)?;
     Some(format!("it cannot write a file into {}, whose disk has no {what} left", answers.display()))
+}
+
+/// What the file system of a folder has no more of.
+pub(super) fn lacking_in(folder: &Path) -> Option<&'static str> {
+    let system = rustix::fs::statvfs(folder).ok()?;
+    lacking(system.f_files, system.f_favail, system.f_bavail)
 }
 
 /// What a file system with this many inodes, free inodes and free blocks has no more of.

@@ -251,7 +251,7 @@ impl Run {
             )];
         }
         if replaced.len() >= self.expected() as usize && self.expected() > 1 {
-            return vec![format!("run {} was started again under the same id; the newer start is shown", place.run)];
+            return vec![format!("the ranks of run {} were started again; the newer ones are shown", place.run)];
         }
         let line = |member: &&RunMember| {
             let (info, place) = (member.info()?, member.place()?);
@@ -473,10 +473,7 @@ mod tests {
         assert!(notes[0].starts_with("TWO RUNS SHARE THE ID job-17: 2 ranks are claimed"), "{notes:?}");
         let later = ParallelRun { start: 1, later_ns: 60 * SECOND, ..ParallelRun::default() };
         let streams = [ParallelRun::default().sessions(), later.sessions()].concat();
-        assert_eq!(
-            run_of(&streams).notes(),
-            ["run job-17 was started again under the same id; the newer start is shown"]
-        );
+        assert_eq!(run_of(&streams).notes(), ["the ranks of run job-17 were started again; the newer ones are shown"]);
         let larger = ParallelRun { ranks: 4, start: 1, ..ParallelRun::default() };
         let notes = run_of(&[ParallelRun::default().session(0), larger.session(3)]).notes();
         assert!(notes.iter().any(|note| note.contains("disagree about its shape")), "{notes:?}");

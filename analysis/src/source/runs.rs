@@ -114,6 +114,7 @@ fn by_start(mut sessions: Vec<&ListedSession>) -> Vec<SessionGroup> {
         let is_beside = start_ns <= until_ns + APART.as_nanos() && has_ranks(session);
         let is_of_it = |group: &&mut SessionGroup| is_start_of(session, group);
         let last = groups.len().checked_sub(1).filter(|last| is_beside && has_ranks(&groups[*last].sessions[0]));
+        let last = last.filter(|last| !is_after(session, &groups[*last]));
         match groups.iter_mut().rev().find(is_of_it) {
             Some(group) => group.insert(session.clone()),
             None => match last {
@@ -135,6 +136,13 @@ impl SessionGroup {
         let at = self.sessions.iter().position(|other| is_continuation(&session, other)).unwrap_or(self.sessions.len());
         self.sessions.insert(at, session);
     }
+}
+
+/// Whether a rank begins when all of the group have ended, and its own as well: a training after another, as of each fold.
+fn is_after(session: &ListedSession, group: &SessionGroup) -> bool {
+    let start_ns = u128::from(session.info.start.wall_ns);
+    let have_ended = group.sessions.iter().all(|other| !other.alive && end_ns(other) < start_ns);
+    have_ended && group.sessions.iter().any(|other| session_rank(other) == session_rank(session))
 }
 
 /// Whether a session is another start of a rank in a group, rather than one that began at the same time.
@@ -206,6 +214,21 @@ mod tests {
         let all = [session(&again, 0, 60, true), session(&first, 0, 20, false), session(&first, 1, 20, false)];
         let pids = |rank: u32| again.info(rank).pid;
         assert_eq!(shape(&group(&all)), [vec![pids(0)], vec![5000, 5001]]);
+    }
+
+    #[test]
+    fn ranks_that_begin_when_all_have_ended_are_another_group() {
+        let folds =
+            [0, 1, 2].map(|n| ParallelRun { start: n, later_ns: 22 * u64::from(n) * SECOND, ..ParallelRun::default() });
+        let all: Vec<ListedSession> =
+            folds.iter().flat_map(|fold| [0, 1].map(|rank| session(fold, rank, 20, false))).collect();
+        let pids = folds.map(|fold| vec![fold.info(0).pid, fold.info(1).pid]);
+        assert_eq!(shape(&group(&all)), pids);
+        assert_eq!(shape(&[siblings(&all[1], &all)]), [pids[0].clone()]);
+        // While one of them still runs, a rank is started again.
+        let mut alive = all.clone();
+        alive[0].alive = true;
+        assert_eq!(group(&alive)[0].sessions.len(), 6);
     }
 
     #[test]

@@ -19,6 +19,8 @@ const COST: f64 = 0.1;
 const SIGMAS: f64 = 3.0;
 /// Share of the steps with that many faults that must take longer.
 const MOSTLY: f64 = 0.34;
+/// The most that a page takes to be read from a disk: a seek of a slow one, and the queue before it.
+const MOST_PER_READ_NS: f64 = 20e6;
 /// A smaller share of the time is shown as none.
 const WORTH_REPORTING: f64 = 0.0005;
 /// CPU time in the kernel is counted in hundredths of a second: over a shorter time it shows nothing.
@@ -70,14 +72,11 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
         return None;
     }
     let excess: f64 = storms.iter().map(|row| evidence.excess_ns(*row)).sum();
-    let all: u64 = storms
-        .iter()
-        .map(|row| faults(evidence, *row))
-        .map(|(minor, major)| minor + major)
-        .fold(0, u64::saturating_add);
-    let waits_for_disk = storms.iter().any(|row| faults(evidence, *row).1 > 0);
-    let most = kernel_ns(evidence).unwrap_or(f64::INFINITY).min(all as f64 * MOST_PER_FAULT_NS);
-    let most = if waits_for_disk { f64::INFINITY } else { most };
+    let of_storms = || storms.iter().map(|row| faults(evidence, *row));
+    let all: u64 = of_storms().map(|(minor, major)| minor.saturating_add(major)).fold(0, u64::saturating_add);
+    let reads: u64 = of_storms().map(|(_, major)| major).fold(0, u64::saturating_add);
+    let in_kernel_ns = kernel_ns(evidence).unwrap_or(f64::INFINITY).min(all as f64 * MOST_PER_FAULT_NS);
+    let most = in_kernel_ns + reads as f64 * MOST_PER_READ_NS;
     // Faults that merely come with the time are not its cause.
     if most < MOSTLY * excess {
         return None;

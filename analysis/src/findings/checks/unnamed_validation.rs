@@ -1,7 +1,7 @@
-//! A validation that computes gradients, and so is no phase: the model runs many times in some steps, and no backward pass follows.
+//! A validation that computes gradients, and so is no phase: the model runs on many batches in some steps, and no backward pass follows.
 
 use gnntop_wire::Origin;
-use gnntop_wire::phase::{BACKWARD, FORWARD, VALIDATION};
+use gnntop_wire::phase::{BACKWARD, DATA_WAIT, FORWARD, VALIDATION};
 
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
@@ -13,6 +13,8 @@ use crate::findings::robust::median;
 const TIMES: f64 = 3.0;
 /// ...this many times more often without a backward pass...
 const MORE: f64 = 2.0;
+/// ...mostly on a batch that was fetched for it, which experience in an environment is not...
+const ON_A_BATCH: f64 = 0.5;
 /// ...in this many steps, and in at most this part of them.
 const STEPS: usize = 3;
 const MOST: f64 = 1.0 / 3.0;
@@ -76,7 +78,11 @@ impl Validations {
         };
         let known: Vec<usize> = (0..passes.len()).filter(|row| passes[*row].forward > 0.0).collect();
         let (usual, usual_alone) = (of(&known, |it| it.forward)?, of(&known, Passes::alone)?);
-        let is_one = |row: &usize| passes[*row].forward >= TIMES * usual && passes[*row].alone() >= usual_alone + MORE;
+        let is_one = |row: &usize| {
+            let it = passes[*row];
+            let is_often = it.forward >= TIMES * usual && it.alone() >= usual_alone + MORE;
+            is_often && it.fetch >= ON_A_BATCH * it.forward
+        };
         let rows: Vec<usize> = known.iter().copied().filter(is_one).collect();
         let are_some = rows.len() >= STEPS && rows.len() as f64 <= MOST * known.len() as f64;
         let runs = of(&rows, |it| it.forward)? as u64;
@@ -88,9 +94,10 @@ impl Validations {
     }
 }
 
-/// How often each pass runs in a row, outside of validations that are phases.
+/// How often each pass runs in a row, outside of validations that are phases, and how often a batch is fetched.
 #[derive(Clone, Copy, Default)]
 struct Passes {
+    fetch: f64,
     forward: f64,
     backward: f64,
 }
@@ -111,12 +118,16 @@ fn passes(evidence: &StepEvidence<'_>) -> Option<Vec<Passes>> {
         let phase = evidence.store.phase_text(inner.name).unwrap_or_default();
         if phase == VALIDATION {
             validation_from_ns = inner.start_ns; // newest first: what began later and ended before is inside
-        } else if matches!(phase, FORWARD | BACKWARD)
-            && inner.end_ns <= validation_from_ns
+        } else if inner.end_ns <= validation_from_ns
             && let Some(row) = evidence.row_at(inner.end_ns)
         {
-            let number = if phase == FORWARD { &mut passes[row].forward } else { &mut passes[row].backward };
-            *number += 1.0;
+            let passes = &mut passes[row];
+            match phase {
+                FORWARD => passes.forward += 1.0,
+                BACKWARD => passes.backward += 1.0,
+                DATA_WAIT => passes.fetch += 1.0,
+                _ => {}
+            }
         }
     });
     Some(passes)

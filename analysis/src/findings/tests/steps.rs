@@ -345,7 +345,7 @@ fn validation_before_a_slow_step_is_not_what_it_took() {
 
 #[test]
 fn validation_with_gradients_is_known_by_its_forward_passes() {
-    let found = |origin: Origin, is_phase: bool, micro_batches: bool| {
+    let found = |origin: Origin, [fetches, is_phase, micro_batches]: [bool; 3]| {
         let mut stream = StreamBuilder::from_info(&SessionInfo { origin, ..session_info("judges") });
         let main = stream.track(TrackRole::Training, "main");
         let mut end_ns = START_NS;
@@ -359,6 +359,9 @@ fn validation_with_gradients_is_known_by_its_forward_passes() {
             };
             let runs = if step % 20 == 7 { 40 } else { 0 };
             for _ in 0..runs {
+                if fetches {
+                    pass("data wait", MS);
+                }
                 pass("forward", 10 * MS);
                 if micro_batches {
                     pass("backward", MS);
@@ -374,18 +377,19 @@ fn validation_with_gradients_is_known_by_its_forward_passes() {
         all_findings(&store_of(stream)).found
     };
     let validation = |found: Vec<Finding>| found.into_iter().find(|finding| finding.kind == FindingKind::Validation);
-    let python = validation(found(Origin::Python, false, false)).unwrap();
+    let python = validation(found(Origin::Python, [true, false, false])).unwrap();
     assert_facts(
         &python,
         FindingKind::Validation,
         &[(Number::Steps, 10.0), (Number::ModelRuns, 41.0), (Number::UsualModelRuns, 1.0)],
     );
     assert!(python.advice[0].contains("torch.no_grad()") && python.share.unwrap() > 0.3, "{python:#?}");
-    let spike = found(Origin::Python, false, false).into_iter().find(|finding| finding.kind == FindingKind::Spike);
+    let spike =
+        found(Origin::Python, [true, false, false]).into_iter().find(|finding| finding.kind == FindingKind::Spike);
     assert!(spike.is_none_or(|spike| spike.advice == ["see to validation first"]));
-    assert!(validation(found(Origin::Probe, false, false)).unwrap().advice[0].contains("a phase `validation`"));
-    for (is_phase, micro_batches) in [(true, false), (false, true)] {
-        let other = validation(found(Origin::Python, is_phase, micro_batches));
-        assert!(other.is_none_or(|it| it.confidence == Confidence::High), "a phase, or micro-batches");
+    assert!(validation(found(Origin::Probe, [true, false, false])).unwrap().advice[0].contains("a phase `validation`"));
+    for other in [[true, true, false], [true, false, true], [false, false, false]] {
+        let other = validation(found(Origin::Python, other));
+        assert!(other.is_none_or(|it| it.confidence == Confidence::High), "a phase, micro-batches, or experience");
     }
 }
