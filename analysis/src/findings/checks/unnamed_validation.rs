@@ -45,7 +45,12 @@ pub(super) fn find(evidence: &StepEvidence<'_>) -> Option<Finding> {
         )
     })
     .with_evidence_from(|facts| {
-        format!("in other steps it runs {} times", facts.count(Number::UsualModelRuns, found.usual))
+        let usual = facts.count(Number::UsualModelRuns, found.usual);
+        if found.usual == 1 {
+            "in other steps it runs once".to_owned()
+        } else {
+            format!("in other steps it runs {usual} times")
+        }
     })
     .with_claim(Claim::Steps(costs.map(cost).collect()))
     .with_places(places, found.rows.len() as u64);

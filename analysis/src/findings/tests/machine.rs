@@ -56,6 +56,23 @@ fn faults_cost_no_more_than_faults_can() {
 }
 
 #[test]
+fn a_page_from_a_disk_costs_no_more_than_a_slow_disk_takes() {
+    let found = |more_ms: u64| {
+        let plan = |step: u64| {
+            let mut plan =
+                if step.is_multiple_of(50) { with_phase("forward", more_ms * MS) } else { StepPlan::default() };
+            let usage = plan.usage.get_or_insert_default();
+            (usage.minor_faults, usage.major_faults) = if step.is_multiple_of(50) { (3_000, 1) } else { (20, 0) };
+            plan
+        };
+        let found = all_findings(&run(300, plan, &[])).found;
+        found.into_iter().find(|finding| finding.kind == FindingKind::PageFaults)
+    };
+    assert_facts(&found(30).unwrap(), FindingKind::PageFaults, &[(Number::Steps, 6.0)]);
+    assert_eq!(found(2_000), None, "35 ms of 2 s: it waits for something else");
+}
+
+#[test]
 fn memory_that_other_processes_wait_for_is_not_this_ones() {
     let found = |major: Option<f64>| {
         let pressure = counted("machine.pressure.memory.some", Unit::Nanoseconds, |t| t * 2e8);
