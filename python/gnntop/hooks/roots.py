@@ -128,7 +128,7 @@ def own_parameters(module: Any) -> Iterable[Any]:
 
 def is_one_of(module: Any, kinds: tuple[type, ...]) -> bool:
     """Whether a module is of one of these classes, without asking the module, which may say anything."""
-    return any(kind in _of_type("__mro__", type(module)) for kind in kinds)
+    return any(one is kind for one in _of_type("__mro__", type(module)) for kind in kinds)
 
 
 def _fields(module: Any, name: str) -> dict[str, Any]:

@@ -21,8 +21,8 @@ def train(seed):
         nn.init.normal_(parameter, generator=random)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     losses[seed] = []
-    together.wait()
     for x, y in DataLoader(data, batch_size=32):
+        together.wait()  # else one may be done before the other begins
         optimizer.zero_grad()
         loss = nn.functional.mse_loss(model(x), y)
         loss.backward()

@@ -109,12 +109,17 @@ fn place(
         let advice = "write less output, or less often: what reads it is slower than the program, which waits for it";
         return finding.with_advice(advice);
     }
-    let is_explained = filled.iter().map(|filling| filling.share).sum::<f64>() >= MOSTLY;
-    match SampledPlaces::in_phase(evidence.store, GAP).line() {
-        line if at_starts.is_some() && !is_explained => finding.with_advice(epoch_starts::advice(line)),
-        Some(line) if !is_explained => finding.with_advice(format!("make {line} cheaper, or call it less often")),
-        _ => with_advice(finding, filled, is_between),
-    }
+    let is_filled = filled.iter().map(|filling| filling.share).sum::<f64>() >= MOSTLY;
+    finding.with_advice(match SampledPlaces::in_phase(evidence.store, GAP).line() {
+        _ if is_filled => about_filling(&filled[0].name),
+        line if at_starts.is_some() => epoch_starts::advice(line),
+        Some(line) => format!("make {line} cheaper, or call it less often"),
+        None if is_between => {
+            "measure what the loop does between steps: fetching data, logging, reading results back from the device"
+                .to_owned()
+        }
+        None => "add phases for the rest of the step: part of it is outside every phase".to_owned(),
+    })
 }
 
 /// The share of the gap that is in the first steps of epochs, if it is most of it.
@@ -166,22 +171,13 @@ fn describe(facts: &mut StatedNumbers, filling: &GapFilling) -> String {
     })
 }
 
-/// Adds advice: about the spans that fill the gap if they fill most of it.
-fn with_advice(finding: Finding, filled: &[GapFilling], is_between: bool) -> Finding {
-    if filled.iter().map(|filling| filling.share).sum::<f64>() < MOSTLY {
-        return finding.with_advice(if is_between {
-            "measure what the loop does between steps: fetching data, logging, reading results back from the device"
-        } else {
-            "add phases for the rest of the step: part of it is outside every phase"
-        });
-    }
-    let name = &filled[0].name;
+/// What to do about the span that fills most of the gap.
+fn about_filling(name: &str) -> String {
     let is_evaluation = ["eval", "valid", "test"].iter().any(|word| name.to_lowercase().contains(word));
-    finding.with_advice(if is_evaluation {
-        format!("make \"{name}\" a phase `validation`, so that it does not count as gap")
-    } else {
-        format!("see what \"{name}\" does, and whether it can run less often")
-    })
+    match is_evaluation {
+        true => format!("make \"{name}\" a phase `validation`, so that it does not count as gap"),
+        false => format!("see what \"{name}\" does, and whether it can run less often"),
+    }
 }
 
 /// How much longer gaps are because the CPU was taken away meanwhile.
