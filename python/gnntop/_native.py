@@ -344,8 +344,7 @@ def warning() -> str:
 
 def tell_problem() -> None:
     """Tells ``gnntop run`` why nothing is published, if that is so."""
-    why = "" if status() == FORKED else warning()
-    if why:
+    if why := "" if status() == FORKED else warning():
         _answers.tell(f"problem {why}")
 
 

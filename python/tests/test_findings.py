@@ -34,8 +34,8 @@ NAMED = {
     "validates": ("validation", "validation takes"),
     "logs": ("gap", '"wandb log"'),
     "embeds": ("bound", "99 % of the parameters are in embeddings with dense gradients"),
-    "double": ("bound", "most parameters are float64\ncompute in float32"),
-    "judges": ("validation", "the model runs 41 times, and backward does not follow"),
+    "double": ("bound", "most parameters are float64\nuse float32"),
+    "judges": ("validation", "the model runs 41 times, mostly without a backward pass"),
     "sorts": (
         "data-bound",
         "first batch of an epoch\nthe loader has no workers (num_workers=0)\nthe training thread makes the batches\n",

@@ -71,7 +71,7 @@ fn of_parameters(phase: &str, session: &StoredSession, finding: Finding) -> Find
             .with_advice("update only the rows of a batch: Embedding(sparse=True) with SparseAdam or SGD"),
         (FORWARD | BACKWARD | OPTIMIZER, Some((DOUBLE, _))) => finding
             .with_evidence("most parameters are float64")
-            .with_advice("compute in float32, if that is exact enough: it takes half the time and memory, or far less on a GPU"),
+            .with_advice("use float32 if it is precise enough: it takes about half the time and memory, and far less time on most GPUs"),
         _ => finding,
     }
 }

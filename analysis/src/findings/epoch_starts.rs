@@ -16,6 +16,6 @@ pub(super) fn share(evidence: &StepEvidence<'_>, row_ns: impl Fn(usize) -> f64) 
 
 /// What to do about it, with the line in which most of it passes, if that is known.
 pub(super) fn advice(line: Option<&str>) -> String {
-    let line = line.map(|line| format!(", above all {line}")).unwrap_or_default();
-    format!("do once, or less often, what comes at the start of each epoch{line}")
+    let line = line.map(|line| format!(", above all in {line}")).unwrap_or_default();
+    format!("do less at the start of each epoch{line}")
 }

@@ -104,13 +104,16 @@ fn place(
     });
     let lines =
         |facts: &mut StatedNumbers| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
-    let (finding, waits_for_reader) = with_lines(evidence, filled, finding.with_evidence_lines(lines));
-    if waits_for_reader {
+    let sampled = sampled_parts(evidence, filled);
+    let finding = finding.with_evidence_lines(lines).with_evidence_lines(|facts| {
+        sampled.iter().flat_map(|(part, places)| places.lines(facts, part)).collect::<Vec<String>>()
+    });
+    if wait_for_reader(&sampled) {
         let advice = "write less output, or less often: what reads it is slower than the program, which waits for it";
         return finding.with_advice(advice);
     }
     let is_filled = filled.iter().map(|filling| filling.share).sum::<f64>() >= MOSTLY;
-    finding.with_advice(match SampledPlaces::in_phase(evidence.store, GAP).line() {
+    finding.with_advice(match sampled[0].1.line() {
         _ if is_filled => about_filling(&filled[0].name),
         line if at_starts.is_some() => epoch_starts::advice(line),
         Some(line) => format!("make {line} cheaper, or call it less often"),
@@ -129,18 +132,17 @@ fn first_steps(evidence: &StepEvidence<'_>, has_phases: bool) -> Option<f64> {
     })
 }
 
-/// Adds the lines of sampled stacks in the gap, and whether most of these wait for what reads the program's output.
-fn with_lines(evidence: &StepEvidence<'_>, filled: &[GapFilling], finding: Finding) -> (Finding, bool) {
-    // A span in the gap has its stacks under its own name.
+/// The sampled stacks in the gap, and in each span of it, which has its stacks under its own name.
+fn sampled_parts<'a>(evidence: &StepEvidence<'_>, filled: &'a [GapFilling]) -> Vec<(&'a str, SampledPlaces)> {
     let parts = std::iter::once(GAP).chain(filled.iter().map(|filling| filling.name.as_str()));
-    let sampled: Vec<(&str, SampledPlaces)> =
-        parts.map(|part| (part, SampledPlaces::in_phase(evidence.store, part))).collect();
-    let finding = finding.with_evidence_lines(|facts| {
-        sampled.iter().flat_map(|(part, places)| places.lines(facts, part)).collect::<Vec<String>>()
-    });
+    parts.map(|part| (part, SampledPlaces::in_phase(evidence.store, part))).collect()
+}
+
+/// Whether most of these stacks wait for what reads the program's output.
+fn wait_for_reader(sampled: &[(&str, SampledPlaces)]) -> bool {
     let sum = |number: fn(&SampledPlaces) -> u64| sampled.iter().map(|(_, places)| number(places)).sum::<u64>() as f64;
     let (writing, all) = (sum(|places| places.writing), sum(|places| places.all));
-    (finding, writing >= MOSTLY * all.max(1.0))
+    writing >= MOSTLY * all.max(1.0)
 }
 
 /// How long the time between two steps is where it is far longer at equal intervals.

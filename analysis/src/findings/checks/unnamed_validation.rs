@@ -41,7 +41,7 @@ pub(super) fn find(evidence: &StepEvidence<'_>) -> Option<Finding> {
         let runs = facts.count(Number::ModelRuns, found.runs);
         let (share, all) = (facts.share(Number::OfTime, share), facts.time(Number::InAll, all_ns));
         format!(
-            "in {steps} steps the model runs {runs} times, and backward does not follow: {share} of the time, {all}"
+            "in {steps} steps the model runs {runs} times, mostly without a backward pass: {share} of the time, {all}"
         )
     })
     .with_evidence_from(|facts| {
@@ -123,16 +123,18 @@ fn passes(evidence: &StepEvidence<'_>) -> Option<Vec<Passes>> {
         let phase = evidence.store.phase_text(inner.name).unwrap_or_default();
         if phase == VALIDATION {
             validation_from_ns = inner.start_ns; // newest first: what began later and ended before is inside
-        } else if inner.end_ns <= validation_from_ns
+        } else if matches!(phase, FORWARD | BACKWARD | DATA_WAIT)
+            && inner.end_ns <= validation_from_ns
             && let Some(row) = evidence.row_at(inner.end_ns)
         {
-            let passes = &mut passes[row];
-            match phase {
-                FORWARD => passes.forward += 1.0,
-                BACKWARD => passes.backward += 1.0,
-                DATA_WAIT => passes.fetch += 1.0,
-                _ => {}
-            }
+            let Passes { fetch, forward, backward } = &mut passes[row];
+            *(if phase == FORWARD {
+                forward
+            } else if phase == BACKWARD {
+                backward
+            } else {
+                fetch
+            }) += 1.0;
         }
     });
     Some(passes)

@@ -311,10 +311,7 @@ fn wait_at_the_start_of_epochs_is_for_workers_where_there_are_any() {
     for found in [&none, &some] {
         assert_contains(found, FindingKind::DataBound, &["of the waiting is for the first batch of an epoch"]);
     }
-    assert_eq!(
-        none.advice,
-        ["do once, or less often, what comes at the start of each epoch, above all sorted (data.py:13)"]
-    );
+    assert_eq!(none.advice, ["do less at the start of each epoch, above all in sorted (data.py:13)"]);
     assert!(some.advice[0].starts_with("keep the loader's workers"), "{some:#?}");
 }
 

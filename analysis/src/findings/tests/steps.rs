@@ -169,7 +169,7 @@ fn gap_reports_timed_share_and_long_gaps() {
         FindingKind::Gap,
         &[(Number::EpochStart, 299e6), (Number::Timed, 676e6), (Number::FirstSteps, 0.71)],
     );
-    assert_eq!(gap.advice, ["do once, or less often, what comes at the start of each epoch"]);
+    assert_eq!(gap.advice, ["do less at the start of each epoch"]);
     let plan = |step: u64| StepPlan { gap_ns: if step == 120 { 400 * MS } else { MS }, ..StepPlan::default() };
     let once = only(&run(200, plan, &[]));
     assert_facts(&once, FindingKind::Gap, &[(Number::LongGaps, 1.0)]);

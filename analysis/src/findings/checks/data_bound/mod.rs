@@ -49,8 +49,9 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         summary(evidence, &input, facts)
     })
     .with_claim(Claim::Phases(input.slots()));
-    let finding = first_epoch::describe(evidence, &input, uneven_steps(evidence, &input, finding));
-    let mut finding = sampled::describe(evidence, place(evidence, &input, finding));
+    let at_starts = at_epoch_starts(evidence, &input);
+    let finding = first_epoch::describe(evidence, &input, uneven_steps(evidence, &input, at_starts, finding));
+    let mut finding = sampled::describe(evidence, place(evidence, &input, at_starts, finding));
     // The first advice is what to try first.
     finding.advice.truncate(1);
     let first = finding.advice.first_mut().filter(|advice| !advice.contains("--stacks"));
@@ -86,7 +87,7 @@ fn summary(evidence: &StepEvidence<'_>, input: &Input, facts: &mut StatedNumbers
 }
 
 /// Adds whether few steps do most of the waiting, such as the first of epochs.
-fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) -> Finding {
+fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, at_starts: Option<f64>, finding: Finding) -> Finding {
     let mut waits: Vec<f64> = evidence.timed.iter().map(|row| input.row_ns(row)).collect();
     let all: f64 = waits.iter().sum();
     waits.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -99,7 +100,7 @@ fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) ->
             format!("half of the steps wait at most {usual}; the slowest tenth accounts for {tenth} of the waiting")
         })
     });
-    let Some(share) = at_epoch_starts(evidence, input) else { return finding };
+    let Some(share) = at_starts else { return finding };
     let finding = finding.with_evidence_from(|facts| {
         let share = facts.share(Number::FirstBatches, share);
         format!("{share} of the waiting is for the first batch of an epoch")
@@ -119,13 +120,13 @@ fn at_epoch_starts(evidence: &StepEvidence<'_>, input: &Input) -> Option<f64> {
 }
 
 /// Adds where batches are made, what holds them up, and what to try.
-fn place(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) -> Finding {
+fn place(evidence: &StepEvidence<'_>, input: &Input, at_starts: Option<f64>, finding: Finding) -> Finding {
     let workers = LoaderWorkers::find(evidence);
     match (input.own(), BatchTimes::in_waits(evidence)) {
         (Some(part), _) => on_training_thread(evidence, part, &workers, finding),
         (None, Some(times)) => {
             // What comes before an epoch's first batch is no part of making one.
-            let times = Some(times).filter(|_| at_epoch_starts(evidence, input).is_none());
+            let times = Some(times).filter(|_| at_starts.is_none());
             in_waits(evidence, times, &workers, finding)
         }
         (None, None) => by_loader(evidence, &workers, finding),
