@@ -96,8 +96,12 @@ fn sampled_training_has_sampling_phase() {
     assert_eq!(train(&["--workers", "2", "--record", "loaded.gnntop"]).code, Some(0));
     // Done by the training's own thread, sampling is a phase of its steps; done by loaders, the wait for it is.
     let alone = sessions.run(["report", "alone.gnntop"]).out;
-    assert!(["sample", "gather", "forward", "F1 train"].iter().all(|name| alone.contains(name)), "{alone}");
-    assert!(!alone.contains("data wait"), "{alone}");
+    assert!(["sample", "forward", "F1 train"].iter().all(|name| alone.contains(name)), "{alone}");
+    // Features are read where they are, except operation by operation.
+    assert!(!alone.contains("data wait") && !alone.contains("gather"), "{alone}");
+    assert_eq!(train(&["--workers", "0", "--plain", "--record", "plain.gnntop"]).code, Some(0));
+    let plain = sessions.run(["report", "plain.gnntop"]).out;
+    assert!(plain.contains("gather"), "{plain}");
     let loaded = sessions.run(["report", "loaded.gnntop"]).out;
     assert!(["data wait", "forward", "queue depth"].iter().all(|name| loaded.contains(name)), "{loaded}");
 }

@@ -243,7 +243,7 @@ fn node_steps<M: NodeModel>(mut trainer: Learner<M>, graph: &Arc<Adjacency>, fea
     let labels: Vec<u32> = (0..graph.nodes() as u32).map(|node| node % 5).collect();
     let labelled = LabelledRows::new(0..graph.nodes() as u32, &labels).unwrap();
     for seed in 0..3 {
-        let input = NodeInput { features, layers: std::slice::from_ref(graph), labelled: &labelled };
+        let input = NodeInput { features: features.into(), layers: std::slice::from_ref(graph), labelled: &labelled };
         let outcome = trainer.forward(&input, Pass::Train { seed }).unwrap();
         let gradients = outcome.loss.backward().unwrap();
         trainer.optimizer_step(&gradients, 1e-3).unwrap();

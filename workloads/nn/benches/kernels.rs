@@ -142,11 +142,11 @@ fn f32_kernels(table: &Table, adjacency: &Adjacency, width: usize, values: &[f32
     let weighted = Messages {
         op: EdgeOp::Mul,
         columns: Columns { heads: 1, width },
-        rhs: Rows { data: weights, at: Endpoint::Edge },
+        rhs: Rows::new(weights, Endpoint::Edge),
         per_head: true,
         ..copies
     };
-    let backward = Messages { lhs: Rows { data: x, at: Endpoint::Destination }, ..weighted };
+    let backward = Messages { lhs: Rows::new(x, Endpoint::Destination), ..weighted };
     let (rows, written) = (edges * width * 4, nodes * width * 4);
     table.row(&format!("spmm copy sum, F {width}"), rows + written + 4 * edges, || {
         sum_rows(adjacency, Direction::Incoming, &copies, false, out);
@@ -164,7 +164,7 @@ fn f32_kernels(table: &Table, adjacency: &Adjacency, width: usize, values: &[f32
     drop(holders);
     let mut dots = vec![0f32; edges];
     let dot =
-        Messages { op: EdgeOp::Dot, rhs: Rows { data: x, at: Endpoint::Destination }, per_head: false, ..weighted };
+        Messages { op: EdgeOp::Dot, rhs: Rows::new(x, Endpoint::Destination), per_head: false, ..weighted };
     table.row(&format!("sddmm dot (backward w), F {width}"), rows + written + 8 * edges, || {
         edge_rows(adjacency, &dot, &mut dots);
     });

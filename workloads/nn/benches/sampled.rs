@@ -18,7 +18,7 @@ use gnntop_nn::kernels::KernelFamily;
 use gnntop_nn::learn::{AdamSettings, LabelledRows, Learner, NodeInput};
 use gnntop_nn::models::gat::{Gat, GatConfig};
 use gnntop_nn::models::sage::{Sage, SageConfig};
-use gnntop_nn::models::{NodeModel, Pass};
+use gnntop_nn::models::{FeatureRows, NodeModel, Pass};
 use gnntop_nn::subnormals::{Subnormals, set_subnormals};
 
 const STEPS: u64 = 8;
@@ -86,6 +86,8 @@ fn measure<M: NodeModel>(dataset: &NodeDataset, mut trainer: Learner<M>, samplin
     let Sampling { form, self_loops } = sampling;
     let sampler = SamplerSettings { form, self_loops, ..SamplerSettings::default() };
     let batches = NodeBatches::new(dataset, &dataset.split.train, sampler).unwrap();
+    let in_place = trainer.model().reads_in_place();
+    let batches = if in_place { batches.without_features() } else { batches };
     let stages = Arc::new(Stages { start: Instant::now(), spent: Mutex::default() });
     let settings = LoaderSettings { batch_size: batch, workers: 0, prefetch: 1, seed: 1, ..LoaderSettings::default() };
     let mut loader = NodeLoader::observed(batches, settings, Arc::clone(&stages)).unwrap();
@@ -97,8 +99,9 @@ fn measure<M: NodeModel>(dataset: &NodeDataset, mut trainer: Learner<M>, samplin
         let [sample, gather] = std::mem::take(&mut *stages.spent.lock().unwrap());
         let loaded = now(start);
         let labelled = LabelledRows::new(0..batch.seeds as u32, &batch.labels).unwrap();
-        let features = batch.take_features().unwrap();
-        let input = NodeInput { features: &features, layers: &batch.layers, labelled: &labelled };
+        let features = (!in_place).then(|| batch.take_features().unwrap());
+        let table = FeatureRows::InPlace { table: &dataset.features, nodes: &batch.nodes };
+        let input = NodeInput { features: features.as_ref().map_or(table, FeatureRows::from), layers: &batch.layers, labelled: &labelled };
         let outcome = trainer.forward(&input, Pass::Train { seed }).unwrap();
         let forward = now(start);
         let gradients = outcome.loss.backward().unwrap();
@@ -106,7 +109,7 @@ fn measure<M: NodeModel>(dataset: &NodeDataset, mut trainer: Learner<M>, samplin
         trainer.optimizer_step(&gradients, 5e-3).unwrap();
         let optimizer = now(start);
         drop((outcome, gradients));
-        batch.return_features(features).unwrap();
+        features.map_or(Ok(()), |features| batch.return_features(features)).unwrap();
         let end = now(start);
         let between = |begin: [f64; 2], end: [f64; 2]| [end[0] - begin[0], end[1] - begin[1]];
         rows.0.push([

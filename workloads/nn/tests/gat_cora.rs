@@ -24,7 +24,7 @@ fn accuracy(dataset: &NodeDataset, seed: u64, epochs: u64) -> f64 {
     let labels_of = |nodes: &[u32]| nodes.iter().map(|&node| dataset.labels[node as usize]).collect::<Vec<_>>();
     let train = &dataset.split.train;
     let labelled = LabelledRows::new(train.iter().copied(), &labels_of(train)).unwrap();
-    let input = NodeInput { features: &features, layers: &layers, labelled: &labelled };
+    let input = NodeInput { features: (&features).into(), layers: &layers, labelled: &labelled };
     let judged = |logits: &Tensor, nodes: &[u32]| {
         let rows = logits.index_select(&Tensor::new(nodes, &Device::Cpu).unwrap(), 0).unwrap();
         Accuracy::new(&rows, &labels_of(nodes)).unwrap().share()

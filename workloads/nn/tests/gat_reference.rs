@@ -29,7 +29,7 @@ fn layer_matches(name: &str, dtype: DType) {
         let vb = VarBuilder::from_tensors(vars.iter().map(tensor).collect(), dtype, &Device::Cpu);
         let model =
             Gat::new(&GatConfig { in_features, classes: width, last_heads: heads, layers: 1, ..form }, vb).unwrap();
-        let out = model.forward(&x, &[case.adjacency(nodes)], Pass::Evaluate).unwrap();
+        let out = model.forward(x.as_tensor(), &[case.adjacency(nodes)], Pass::Evaluate).unwrap();
         case.check_layer(&out, &vars, &x);
     }
 }

@@ -67,6 +67,13 @@ fn every_layer_is_entered_and_left_in_order() {
 }
 
 #[test]
+fn features_are_read_where_they_are() {
+    for plain in [false, true] {
+        node_models::features_are_read_where_they_are(|| in_type(&SageConfig { plain, ..config() }, DType::F32));
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     node_models::what_does_not_fit_is_refused(&model(&config()));
 }

@@ -28,7 +28,7 @@ fn layer_matches(name: &str, dtype: DType) {
         let tensor = |(name, var): (&String, &Var)| (format!("convs.0.{name}"), var.as_tensor().clone());
         let vb = VarBuilder::from_tensors(vars.iter().map(tensor).collect(), dtype, &Device::Cpu);
         let model = Sage::new(&SageConfig { in_features, classes, layers: 1, ..form }, vb).unwrap();
-        let out = model.forward(&x, &[case.adjacency(nodes)], Pass::Evaluate).unwrap();
+        let out = model.forward(x.as_tensor(), &[case.adjacency(nodes)], Pass::Evaluate).unwrap();
         case.check_layer(&out, &vars, &x);
     }
 }

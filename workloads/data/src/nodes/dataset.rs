@@ -203,6 +203,24 @@ impl Features {
         }
     }
 
+    /// Rows: one for each node where there is a column.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Dense { values, width } => values.len() / (*width).max(1),
+            Self::Sparse { row_start, .. } => row_start.len().saturating_sub(1),
+        }
+    }
+
+    /// Every value, `[nodes, width]`, and the width, if all are held.
+    #[must_use]
+    pub fn dense(&self) -> Option<(&[f32], usize)> {
+        match self {
+            Self::Dense { values, width } => Some((values, *width)),
+            Self::Sparse { .. } => None,
+        }
+    }
+
     /// Every row divided by its sum, where that is above 1: PyTorch Geometric's `NormalizeFeatures` for features that
     /// are not negative. Rows of zeros stay.
     #[must_use]

@@ -82,8 +82,7 @@ pub enum FeatureError {
 pub fn check_features(features: &Features, nodes: usize) -> Result<(), FeatureError> {
     let rows = match features {
         Features::Dense { width: 0, .. } => nodes,
-        Features::Dense { values, width } => values.len() / width,
-        Features::Sparse { row_start, .. } => row_start.len().saturating_sub(1),
+        features => features.rows(),
     };
     if rows != nodes {
         return Err(FeatureError::Rows { rows, nodes });

@@ -16,6 +16,9 @@ pub trait Element: FloatDType + Default {
     /// The numbers, if this type is `f32`.
     fn singles(values: &[Self]) -> Option<&[f32]>;
 
+    /// Values of f32 as such, if they are of this type.
+    fn of_singles(values: &[f32]) -> Option<&[Self]>;
+
     /// As [`singles`](Self::singles).
     fn singles_mut(values: &mut [Self]) -> Option<&mut [f32]>;
 }
@@ -30,6 +33,10 @@ impl Element for f32 {
     }
 
     fn singles(values: &[Self]) -> Option<&[f32]> {
+        Some(values)
+    }
+
+    fn of_singles(values: &[f32]) -> Option<&[Self]> {
         Some(values)
     }
 
@@ -48,6 +55,10 @@ impl Element for f64 {
     }
 
     fn singles(_: &[Self]) -> Option<&[f32]> {
+        None
+    }
+
+    fn of_singles(_: &[f32]) -> Option<&[Self]> {
         None
     }
 

@@ -60,7 +60,7 @@ impl<'a, T: Stored> Backward<'a, T> {
             EdgeOp::Dot => Messages { op: EdgeOp::Mul, lhs, rhs: gradient, per_head: true, ..self.messages },
             _ if per_head => {
                 head_sums = sums_of_heads(gradient.data, columns.width);
-                let sums = Rows { data: &head_sums[..], at: gradient.at };
+                let sums = Rows::new(&head_sums[..], gradient.at);
                 Messages { columns: Columns::flat(columns.heads), ..self.copies(sums) }
             }
             _ => self.copies(gradient),

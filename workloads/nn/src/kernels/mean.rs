@@ -1,17 +1,19 @@
 //! The mean over in-neighbours on plain slices, for models that keep their activations in their own buffers.
 
-use super::Wide;
+use super::{Selected, Wide};
 use super::gradient::inverse_degrees;
-use super::message::{Messages, sum_rows};
+use super::message::{Messages, Rows, sum_rows};
 use gnntop_data::graph::{Adjacency, Direction, Endpoint};
 
-/// Mean of the rows of the sources, `x` of `[sources, width]`, over the edges into every target, `[targets, width]`; 0
-/// for a target without edges.
+/// Mean of the rows of the sources, `x`, over the edges into every target, `[targets, width]`; 0 for a target without
+/// edges.
 ///
 /// # Panics
 /// If a slice is shorter than that.
-pub fn mean_of_sources<T: Wide>(adjacency: &Adjacency, width: usize, x: &[T], out: &mut [T]) {
-    sum_rows(adjacency, Direction::Incoming, &Messages::copies(width, x, Endpoint::Source), true, out);
+pub fn mean_of_sources<T: Wide>(adjacency: &Adjacency, x: Selected<'_, T>, out: &mut [T]) {
+    let messages = Messages::copies(x.width(), x.values(), Endpoint::Source);
+    let lhs = Rows { numbers: x.numbers(), ..messages.lhs };
+    sum_rows(adjacency, Direction::Incoming, &Messages { lhs, ..messages }, true, out);
 }
 
 /// Gradient of `x` of [`mean_of_sources`], `[sources, width]`, from that of its result, `[targets, width]`.

@@ -23,6 +23,7 @@ mod operation;
 mod prefetch;
 mod sddmm;
 mod segment_max;
+mod selected;
 mod softmax;
 mod sparse;
 mod spmm;
@@ -43,6 +44,8 @@ pub use message::{Messages, Rows, edge_rows, extreme_rows, sum_rows};
 pub(crate) use prefetch::prefetch_row;
 pub use sddmm::{Operand, sddmm};
 pub use segment_max::{Segments, segment_max};
+pub(crate) use selected::ROWS_AHEAD;
+pub use selected::Selected;
 pub use softmax::edge_softmax;
 #[cfg(test)]
 pub(crate) use sparse::product_on_device;

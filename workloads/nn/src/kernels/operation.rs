@@ -89,7 +89,7 @@ impl EdgeOperation {
 /// On the CPU.
 impl EdgeOperation {
     fn messages<'a, T: Stored>(&self, lhs: &'a [T], rhs: &'a [T]) -> Messages<'a, T> {
-        let (lhs, rhs) = (Rows { data: lhs, at: self.lhs }, Rows { data: rhs, at: self.rhs });
+        let (lhs, rhs) = (Rows::new(lhs, self.lhs), Rows::new(rhs, self.rhs));
         Messages { op: self.op, columns: self.columns, lhs, rhs, per_head: self.per_head, scale: None }
     }
 
@@ -127,7 +127,7 @@ impl EdgeOperation {
         // The factors with which a mean passes its gradient on.
         let scale = self.is_mean().then(|| inverse_degrees::<T>(adjacency));
         let messages = Messages { scale: scale.as_deref(), ..*messages };
-        let backward = Backward { adjacency, messages, gradient: Rows { data: gradient, at: self.end() } };
+        let backward = Backward { adjacency, messages, gradient: Rows::new(gradient, self.end()) };
         [of_lhs.then(|| backward.of_lhs()), of_rhs.then(|| backward.of_rhs())]
     }
 

@@ -8,15 +8,16 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::{Buffer, Lanes, Workspaces, add_column_sums, lanes, prefetch_row};
+use super::{Buffer, Lanes, Selected, Workspaces, add_column_sums, lanes};
 use gnntop_data::graph::DropMask;
 use gnntop_data::tasks::run_tasks;
 
 /// Rows of a block: one bit each in a word.
 const BLOCK: usize = 64;
 
-/// Vectors of a strip, of which as many accumulators stay in registers.
-const STRIP: usize = 10;
+/// Vectors of a strip, of which as many accumulators stay in registers: with [`BLOCK`] rows it fits into the nearest cache
+/// of 32 KiB.
+const STRIP: usize = 7;
 
 /// The entries that are not 0 of a matrix `[rows, columns]`: for each block of rows, column by column.
 pub(crate) struct CompressedRows<T> {
@@ -130,19 +131,19 @@ impl<T: Lanes> CompressBlock<'_, T> {
     }
 }
 
-/// `G^T X`, `[columns, width]`, for `x` of `[rows, width]` (further rows are left out), from which `mask` has dropped
+/// `G^T X`, `[columns, width]`, for the rows of `x` (further ones are left out), from which `mask` has dropped
 /// values before. Every sum is in the order of the rows, whatever the threads.
 pub(crate) fn gradient_of_weight<T: Lanes>(
     rows: &CompressedRows<T>,
-    x: &[T],
-    width: usize,
+    x: Selected<'_, T>,
     mask: Option<DropMask>,
     workspaces: &Workspaces,
 ) -> Vec<T> {
+    let width = x.width();
     let task = width.div_ceil(rayon::current_num_threads()).next_multiple_of(32);
     let mut parts: Vec<_> = (0..width).step_by(task).map(|first| (first, task.min(width - first), None)).collect();
     run_tasks(parts.iter_mut(), |(first, count, out)| {
-        let strip = Strips { rows, x, width, mask, first: *first, count: *count, workspaces };
+        let strip = Strips { rows, x, mask, first: *first, count: *count, workspaces };
         *out = Some(pulp::Arch::new().dispatch(strip));
     });
     let mut gradient = vec![T::zero(); rows.columns * width];
@@ -158,8 +159,7 @@ pub(crate) fn gradient_of_weight<T: Lanes>(
 /// The columns from `first` on of a product.
 struct Strips<'a, T> {
     rows: &'a CompressedRows<T>,
-    x: &'a [T],
-    width: usize,
+    x: Selected<'a, T>,
     mask: Option<DropMask>,
     first: usize,
     count: usize,
@@ -228,17 +228,15 @@ impl<T: Lanes> Strips<'_, T> {
     #[inline(always)]
     fn pack(&self, block: usize, done: usize, packed: &mut [T], padded: usize) {
         let (skipped, columns) = (self.first + done, padded.min(self.count - done));
-        let first = block * BLOCK;
-        let next = self.x.get((first + BLOCK) * self.width + skipped..).unwrap_or_default();
-        let rows = self.x[first * self.width..].chunks_exact(self.width);
-        for (row, (to, from)) in packed.chunks_exact_mut(padded).take(BLOCK).zip(rows).enumerate() {
-            prefetch_row(next, row * self.width, columns);
+        let rows = block * BLOCK..self.rows.rows.min((block + 1) * BLOCK);
+        for (to, row) in packed.chunks_exact_mut(padded).zip(rows) {
+            self.x.prefetch(row + BLOCK, skipped, columns);
             let (to, rest) = to.split_at_mut(columns);
             rest.fill(T::zero());
-            let from = &from[skipped..skipped + columns];
+            let from = &self.x.row(row)[skipped..skipped + columns];
             match self.mask {
                 None => to.copy_from_slice(from),
-                Some(mask) => mask.copy(((first + row) * self.width + skipped) as u64, from, to),
+                Some(mask) => mask.copy((row * self.x.width() + skipped) as u64, from, to),
             }
         }
     }
@@ -303,16 +301,16 @@ mod tests {
             let (gradient, x) = (matrix(&mut rng, rows, columns, share), matrix(&mut rng, rows + 3, width, 1.0));
             let expected = naive(&gradient, columns, &x, width);
             let compressed = CompressedRows::behind(&mut gradient.clone(), columns, None, &workspaces);
-            let exact = gradient_of_weight(&compressed, &x, width, None, &workspaces);
+            let exact = gradient_of_weight(&compressed, Selected::all(&x, width), None, &workspaces);
             assert!(exact.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{rows} {columns} {width}");
             let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<_>>();
             let compressed = CompressedRows::behind(&mut single(&gradient), columns, None, &workspaces);
-            let near = gradient_of_weight(&compressed, &single(&x), width, None, &workspaces);
+            let near = gradient_of_weight(&compressed, Selected::all(&single(&x), width), None, &workspaces);
             assert!(near.iter().zip(&expected).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
             let ones = vec![1.0f32; rows];
             let sums = naive(&gradient, columns, &vec![1.0; rows], 1);
             assert!(compressed.column_sums.iter().zip(&sums).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
-            let product = gradient_of_weight(&compressed, &ones, 1, None, &workspaces);
+            let product = gradient_of_weight(&compressed, Selected::all(&ones, 1), None, &workspaces);
             assert!(product.iter().zip(&sums).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
         }
     }
@@ -327,8 +325,7 @@ mod tests {
                 let workspaces = Workspaces::default();
                 gradient_of_weight(
                     &CompressedRows::behind(&mut gradient.clone(), 40, None, &workspaces),
-                    &x,
-                    602,
+                    Selected::all(&x, 602),
                     None,
                     &workspaces,
                 )
@@ -341,6 +338,6 @@ mod tests {
     fn not_a_number_is_an_entry() {
         let workspaces = Workspaces::default();
         let compressed = CompressedRows::behind(&mut [0.0, f32::NAN], 2, None, &workspaces);
-        assert!(gradient_of_weight(&compressed, &[1.0], 1, None, &workspaces)[1].is_nan());
+        assert!(gradient_of_weight(&compressed, Selected::all(&[1.0], 1), None, &workspaces)[1].is_nan());
     }
 }

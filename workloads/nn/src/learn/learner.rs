@@ -8,14 +8,14 @@ use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;
 
 use super::{Accuracy, Adam, AdamSettings, LabelledRows, cross_entropy};
-use crate::models::{NodeModel, Parameters, Pass};
+use crate::models::{FeatureRows, NodeModel, Parameters, Pass};
 use gnntop_data::graph::Adjacency;
 
 /// Nodes with their edges, and which of them have a label to learn from.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeInput<'a> {
     /// Node features, `[nodes, in_features]`.
-    pub features: &'a Tensor,
+    pub features: FeatureRows<'a>,
     /// The edges, as [`NodeModel::forward_with`] takes them.
     pub layers: &'a [Arc<Adjacency>],
     /// The rows of the last layer's result that have a label. In a sample they are the first ones:

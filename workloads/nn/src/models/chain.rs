@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 
-use crate::kernels::{Buffer, Lanes, Workspaces, cpu_slice, host_slice};
+use super::features::FeatureRows;
+use crate::kernels::{Buffer, Lanes, Selected, Workspaces, cpu_slice, host_slice};
+use gnntop_data::nodes::Features;
 
 /// One evaluation of a layer, in number type `T`.
 pub trait ChainLayer<T: Lanes>: Send + Sync + 'static {
@@ -24,13 +26,16 @@ pub trait ChainLayer<T: Lanes>: Send + Sync + 'static {
     /// Rows and columns of the result.
     fn shape(&self) -> (usize, usize);
 
+    /// Elements of a row of its input.
+    fn input(&self) -> usize;
+
     /// Computes the result, and keeps what [`backward`](Self::backward) needs.
-    fn forward(&self, x: &[T], bias: &[T]) -> Result<Buffer<T>>;
+    fn forward(&self, x: Selected<'_, T>, bias: &[T]) -> Result<Buffer<T>>;
 
     /// Gradients, from that of the result. The result itself is given for all layers but the last.
     fn backward(
         &self,
-        x: &[T],
+        x: Selected<'_, T>,
         result: Option<&[T]>,
         gradient: Buffer<T>,
         with_input: bool,
@@ -50,24 +55,45 @@ pub struct LayerGradients<T> {
 pub(super) struct Chain<T: Lanes> {
     /// Features, a token, or after the last layer its result.
     x: Tensor,
-    below: Option<Arc<Link<T>>>,
+    input: Input<T>,
     workspaces: Workspaces,
 }
 
+/// Where a layer's input is.
+enum Input<T: Lanes> {
+    /// In the tensor of features.
+    Features,
+    /// In the features of all nodes of the graph, in the rows with these numbers.
+    InPlace { table: Arc<Features>, nodes: Buffer<u32> },
+    /// In the result of the layer below.
+    Below(Arc<Link<T>>),
+}
+
 impl<T: Lanes> Chain<T> {
-    pub(super) fn start(features: &Tensor, workspaces: &Workspaces) -> Result<Self> {
-        Ok(Self { x: features.contiguous()?, below: None, workspaces: workspaces.clone() })
+    pub(super) fn start(features: FeatureRows<'_>, workspaces: &Workspaces) -> Result<Self> {
+        let workspaces = workspaces.clone();
+        match features {
+            FeatureRows::Gathered(features) => {
+                Ok(Self { x: features.contiguous()?, input: Input::Features, workspaces })
+            }
+            FeatureRows::InPlace { table, nodes: numbers } => {
+                let mut nodes = workspaces.indices.take(numbers.len());
+                nodes.copy_from_slice(numbers);
+                let input = Input::InPlace { table: Arc::clone(table), nodes };
+                Ok(Self { x: Tensor::zeros(1, T::DTYPE, &Device::Cpu)?, input, workspaces })
+            }
+        }
     }
 
     /// Whether the next layer's input needs a gradient.
     pub(super) fn gives_gradient(&self) -> bool {
-        self.below.is_some() || self.x.track_op()
+        matches!(self.input, Input::Below(_)) || self.x.track_op()
     }
 
     /// One more layer.
     pub(super) fn push(self, layer: Box<dyn ChainLayer<T>>, is_last: bool) -> Result<Self> {
-        let Self { x, below, workspaces } = self;
-        let link = Arc::new(Link { layer, below, is_last, workspaces: workspaces.clone(), slots: Mutex::default() });
+        let Self { x, input, workspaces } = self;
+        let link = Arc::new(Link { layer, input, is_last, workspaces: workspaces.clone(), slots: Mutex::default() });
         let weights = Weights(Arc::clone(&link));
         let token = match link.layer.weights() {
             [only] => only.apply_op1(weights)?,
@@ -76,7 +102,7 @@ impl<T: Lanes> Chain<T> {
             other => bail!("a layer in a chain has one to three weights, not {}", other.len()),
         };
         let x = x.apply_op3(&token, &link.layer.bias().contiguous()?, Output(Arc::clone(&link)))?;
-        Ok(Self { x, below: Some(link), workspaces })
+        Ok(Self { x, input: Input::Below(link), workspaces })
     }
 
     /// The result of the last layer.
@@ -88,7 +114,7 @@ impl<T: Lanes> Chain<T> {
 /// A layer, and what it shares with the one above.
 struct Link<T: Lanes> {
     layer: Box<dyn ChainLayer<T>>,
-    below: Option<Arc<Link<T>>>,
+    input: Input<T>,
     is_last: bool,
     workspaces: Workspaces,
     slots: Mutex<Slots<T>>,
@@ -129,7 +155,12 @@ impl<T: Lanes> Link<T> {
     }
 
     /// From the gradient of the result, leaves those of the weights and returns those of `x` and of the bias.
-    fn backward(&self, x: &[T], gradient: Buffer<T>, with_input: bool) -> Result<(Option<Buffer<T>>, Vec<T>)> {
+    fn backward(
+        &self,
+        x: Selected<'_, T>,
+        gradient: Buffer<T>,
+        with_input: bool,
+    ) -> Result<(Option<Buffer<T>>, Vec<T>)> {
         let mut slots = self.slots();
         let LayerGradients { input, weights, bias } =
             self.layer.backward(x, slots.result.as_deref(), gradient, with_input)?;
@@ -143,6 +174,14 @@ pub(super) fn left<B>(slot: Option<B>) -> Result<B> {
     match slot {
         Some(value) => Ok(value),
         None => bail!("the operations of a chain of layers ran out of order"),
+    }
+}
+
+/// Rows of the features of all nodes.
+fn in_place<'a, T: Lanes>(table: &'a Features, nodes: &'a [u32]) -> Result<Selected<'a, T>> {
+    match table.dense().and_then(|(values, width)| Some((T::of_singles(values)?, width))) {
+        Some((values, width)) => Ok(Selected::some(values, width, nodes)),
+        None => bail!("features can be read in place only where they are dense and the model is in f32"),
     }
 }
 
@@ -240,9 +279,13 @@ impl<T: Lanes> CustomOp3 for Output<T> {
         bias_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
         let (link, bias) = (&*self.0, cpu_slice(bias, bias_layout)?);
-        let result = match &link.below {
-            None => link.layer.forward(cpu_slice(x, x_layout)?, bias)?,
-            Some(below) => link.layer.forward(left(below.slots().result.as_deref())?, bias)?,
+        let width = link.layer.input();
+        let result = match &link.input {
+            Input::Features => link.layer.forward(Selected::all(cpu_slice(x, x_layout)?, width), bias)?,
+            Input::InPlace { table, nodes } => link.layer.forward(in_place(table, nodes)?, bias)?,
+            Input::Below(below) => {
+                link.layer.forward(Selected::all(left(below.slots().result.as_deref())?, width), bias)?
+            }
         };
         if !link.is_last {
             link.slots().result = Some(result);
@@ -260,17 +303,20 @@ impl<T: Lanes> CustomOp3 for Output<T> {
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let link = &*self.0;
-        let gradient = link.upstream(gradient)?;
-        let (of_x, of_bias) = match &link.below {
-            None => {
+        let (gradient, width) = (link.upstream(gradient)?, link.layer.input());
+        let (of_x, of_bias) = match &link.input {
+            Input::Features => {
                 let (storage, layout) = x.storage_and_layout();
-                let (of_x, of_bias) = link.backward(host_slice(&storage, layout)?, gradient, x.track_op())?;
+                let features = Selected::all(host_slice(&storage, layout)?, width);
+                let (of_x, of_bias) = link.backward(features, gradient, x.track_op())?;
                 let of_x = of_x.map(|of_x| Tensor::from_vec(of_x.to_vec(), x.shape(), x.device()));
                 (of_x.transpose()?, of_bias)
             }
-            Some(below) => {
+            Input::InPlace { table, nodes } => (None, link.backward(in_place(table, nodes)?, gradient, false)?.1),
+            Input::Below(below) => {
                 let mut slots = below.slots();
-                let (of_below, of_bias) = link.backward(left(slots.result.as_deref())?, gradient, true)?;
+                let result = Selected::all(left(slots.result.as_deref())?, width);
+                let (of_below, of_bias) = link.backward(result, gradient, true)?;
                 slots.result_gradient = of_below;
                 (Some(x.zeros_like()?), of_bias)
             }

@@ -7,6 +7,7 @@ use candle_core::{DType, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::chain::{Chain, ChainLayer};
+use super::features::FeatureRows;
 use super::node_model::{NodeModel, Pass, check_nodes, edges_of};
 use crate::cuda;
 use crate::kernels::{Lanes, Workspaces, dropout};
@@ -118,20 +119,31 @@ impl<V: Convolution<C>, C: Clone> NodeModel for Layered<V, C> {
         self.convs.len()
     }
 
-    fn forward_with<G>(
+    fn reads_in_place(&self) -> bool {
+        V::stack(&self.config).is_ok_and(|stack| stack.is_fused)
+    }
+
+    fn forward_with<'a, G>(
         &self,
-        features: &Tensor,
+        features: impl Into<FeatureRows<'a>>,
         layers: &[Arc<Adjacency>],
         pass: Pass,
         enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
+        let features = features.into();
         let Stack { layers: count, in_features, is_fused } = V::stack(&self.config)?;
         check_nodes(features, in_features, layers, count)?;
+        if let (true, FeatureRows::InPlace { table, .. }) = (is_fused, features)
+            && table.dense().is_some()
+        {
+            return self.forward_fused::<f32, G>(features, layers, pass, enter);
+        }
+        let features = &features.gathered()?;
         let device = features.device();
         match (is_fused, features.dtype()) {
             (true, _) if device.is_cuda() => self.forward_on_device(features, layers, pass, enter),
-            (true, DType::F32) if device.is_cpu() => self.forward_fused::<f32, G>(features, layers, pass, enter),
-            (true, DType::F64) if device.is_cpu() => self.forward_fused::<f64, G>(features, layers, pass, enter),
+            (true, DType::F32) if device.is_cpu() => self.forward_fused::<f32, G>(features.into(), layers, pass, enter),
+            (true, DType::F64) if device.is_cpu() => self.forward_fused::<f64, G>(features.into(), layers, pass, enter),
             (true, other) if device.is_cpu() => {
                 bail!("{}: the fused form takes f32 or f64 features, not {other:?}; take the plain form", V::NAME)
             }
@@ -170,7 +182,7 @@ impl<V: Convolution<C>, C> Layered<V, C> {
 
     fn forward_fused<T: Lanes, G>(
         &self,
-        features: &Tensor,
+        features: FeatureRows<'_>,
         layers: &[Arc<Adjacency>],
         pass: Pass,
         mut enter: impl FnMut(usize) -> G,
@@ -234,7 +246,7 @@ pub(super) mod tests {
         let out = if on_device {
             model.forward_on_device(&features, layers, pass, |_| ()).unwrap()
         } else {
-            model.forward(&features, layers, pass).unwrap()
+            model.forward(features.as_tensor(), layers, pass).unwrap()
         };
         let vars: Vec<Var> = parameters.list().into_iter().map(|parameter| parameter.var).chain([features]).collect();
         all_gradients(&out, &upstream, &vars)

@@ -2,6 +2,7 @@
 //! A model takes its parameters from a `VarBuilder`; what trains it is in [`learn`](crate::learn).
 
 mod chain;
+mod features;
 pub mod gat;
 pub mod gcn;
 pub mod gin;
@@ -12,5 +13,6 @@ pub mod pna;
 pub mod sage;
 pub mod vig;
 
+pub use features::FeatureRows;
 pub use node_model::{NodeModel, Pass};
 pub use parameters::{Parameter, Parameters};

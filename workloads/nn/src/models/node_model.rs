@@ -5,6 +5,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
+use super::FeatureRows;
 use gnntop_data::graph::Adjacency;
 
 /// The purpose of a forward pass.
@@ -49,6 +50,9 @@ pub trait NodeModel: Sized {
     /// Number of layers.
     fn layers(&self) -> usize;
 
+    /// Whether it reads features where they are, see [`FeatureRows::InPlace`].
+    fn reads_in_place(&self) -> bool;
+
     /// `features`, `[sources of the first layer, in_features]`, to logits, `[targets of the last layer, classes]`.
     ///
     /// `layers` are the edges: one adjacency that every layer runs on (a whole graph, or a sample as one subgraph), or
@@ -57,9 +61,9 @@ pub trait NodeModel: Sized {
     ///
     /// # Errors
     /// Features and edges do not fit each other or the parameters.
-    fn forward_with<G>(
+    fn forward_with<'a, G>(
         &self,
-        features: &Tensor,
+        features: impl Into<FeatureRows<'a>>,
         layers: &[Arc<Adjacency>],
         pass: Pass,
         enter: impl FnMut(usize) -> G,
@@ -69,7 +73,7 @@ pub trait NodeModel: Sized {
     ///
     /// # Errors
     /// As [`forward_with`](Self::forward_with).
-    fn forward(&self, features: &Tensor, layers: &[Arc<Adjacency>], pass: Pass) -> Result<Tensor> {
+    fn forward<'a>(&self, features: impl Into<FeatureRows<'a>>, layers: &[Arc<Adjacency>], pass: Pass) -> Result<Tensor> {
         self.forward_with(features, layers, pass, |_| ())
     }
 }
@@ -81,13 +85,18 @@ pub(super) fn edges_of(layers: &[Arc<Adjacency>], layer: usize) -> &Arc<Adjacenc
 
 /// Whether `features` have this width and as many rows as the edges say, and each layer's edges start where the layer
 /// before ends.
-pub(super) fn check_nodes(features: &Tensor, width: usize, layers: &[Arc<Adjacency>], count: usize) -> Result<()> {
+pub(super) fn check_nodes(
+    features: FeatureRows<'_>,
+    width: usize,
+    layers: &[Arc<Adjacency>],
+    count: usize,
+) -> Result<()> {
     if layers.len() != 1 && layers.len() != count {
         bail!("{} adjacencies for {count} layers; give one for all or one for each", layers.len());
     }
-    let mut rows = features.dim(0)?;
-    if features.dims() != [rows, width] {
-        bail!("expected features [nodes, {width}], got {:?}", features.dims());
+    let (mut rows, columns) = features.shape()?;
+    if columns != width {
+        bail!("expected features [nodes, {width}], got [{rows}, {columns}]");
     }
     for layer in 0..count {
         let edges = edges_of(layers, layer);

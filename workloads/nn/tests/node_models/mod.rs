@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
 use gnntop_data::graph::Adjacency;
-use gnntop_nn::models::{NodeModel, Parameters, Pass};
+use gnntop_data::nodes::Features;
+use gnntop_data::sampling::gather_features;
+use gnntop_nn::models::{FeatureRows, NodeModel, Parameters, Pass};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -71,7 +73,7 @@ fn evaluate<M: NodeModel>(
     pass: Pass,
     weights: &Tensor,
 ) -> Vec<Tensor> {
-    let out = model.forward(x, layers, pass).unwrap();
+    let out = model.forward(x.as_tensor(), layers, pass).unwrap();
     let gradients = (&out * weights).unwrap().sum_all().unwrap().backward().unwrap();
     let edges: usize = layers.iter().map(|layer| layer.edges()).sum();
     // Without any edge a plain form may have no gradient to give: only some parameters have an influence.
@@ -105,7 +107,7 @@ pub fn dropout_changes_with_the_seed_and_only_in_training<M: NodeModel>((_, mode
     let mut rng = StdRng::seed_from_u64(2);
     let layers = samples(&mut rng).swap_remove(2);
     let (x, _) = input(&mut rng, &layers);
-    let run = |pass: Pass| model.forward(&x, &layers, pass).unwrap();
+    let run = |pass: Pass| model.forward(x.as_tensor(), &layers, pass).unwrap();
     assert_eq!(distance(&run(Pass::Train { seed: 1 }), &run(Pass::Train { seed: 1 })), 0.0);
     assert!(distance(&run(Pass::Train { seed: 1 }), &run(Pass::Train { seed: 2 })) > 1e-3);
     assert!(distance(&run(Pass::Train { seed: 1 }), &run(Pass::Evaluate)) > 1e-3);
@@ -118,7 +120,7 @@ pub fn gradients_agree_with_finite_differences<M: NodeModel>((parameters, model)
         let mut variables = vec![x.clone()];
         variables.extend(parameters.list().into_iter().map(|entry| entry.var));
         let objective = || {
-            let out = model.forward(&x, &layers, Pass::Train { seed: 7 }).unwrap();
+            let out = model.forward(x.as_tensor(), &layers, Pass::Train { seed: 7 }).unwrap();
             (out * &weights).unwrap().sum_all().unwrap()
         };
         Slopes::default().agree(&variables, objective, &mut rng);
@@ -142,6 +144,35 @@ pub fn threads_do_not_change_the_result<M: NodeModel>(make: impl Fn() -> Made<M>
     assert_eq!(run(1), run(5));
 }
 
+/// `make` makes the model in single precision.
+pub fn features_are_read_where_they_are<M: NodeModel>(make: impl Fn() -> Made<M>) {
+    let mut rng = StdRng::seed_from_u64(8);
+    let (parameters, model) = make();
+    for layers in samples(&mut rng) {
+        let nodes: Vec<u32> = (0..layers[0].source_nodes()).map(|_| rng.random_range(0..900)).collect();
+        let values = (0..900 * IN_FEATURES).map(|_| rng.random_range(-1.0..1.0f32)).collect();
+        let table = Arc::new(Features::Dense { values, width: IN_FEATURES });
+        let mut gathered = Vec::new();
+        gather_features(&table, &nodes, &mut gathered, false);
+        let gathered = Tensor::from_vec(gathered, (nodes.len(), IN_FEATURES), &Device::Cpu).unwrap();
+        let run = |features: FeatureRows<'_>| {
+            let out = model.forward(features, &layers, Pass::Train { seed: 4 }).unwrap();
+            let gradients = out.sqr().unwrap().sum_all().unwrap().backward().unwrap();
+            let parameters = parameters.list();
+            let gradients = parameters.iter().filter_map(|parameter| gradients.get(&parameter.var).cloned());
+            let all = std::iter::once(out).chain(gradients);
+            all.map(|tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap()).collect::<Vec<_>>()
+        };
+        let in_place = run(FeatureRows::InPlace { table: &table, nodes: &nodes });
+        assert!(in_place == run((&gathered).into()));
+        let other = Arc::new(Features::Dense { values: vec![0.0; 8 * IN_FEATURES], width: IN_FEATURES });
+        let absent = vec![8; nodes.len()];
+        let features = FeatureRows::InPlace { table: &other, nodes: &absent };
+        let refused = model.forward(features, &layers, Pass::Evaluate).unwrap_err().to_string();
+        assert!(refused.contains("there are features for 8 nodes, and none for node 8"), "{refused}");
+    }
+}
+
 pub fn every_layer_is_entered_and_left_in_order<M: NodeModel>((_, model): &Made<M>) {
     struct Guard<'a>(usize, &'a RefCell<Vec<String>>);
     impl Drop for Guard<'_> {
@@ -157,7 +188,7 @@ pub fn every_layer_is_entered_and_left_in_order<M: NodeModel>((_, model): &Made<
         log.borrow_mut().push(format!("+{layer}"));
         Guard(layer, &log)
     };
-    model.forward_with(&x, &layers, Pass::Evaluate, enter).unwrap();
+    model.forward_with(x.as_tensor(), &layers, Pass::Evaluate, enter).unwrap();
     assert_eq!(log.into_inner(), ["+0", "-0", "+1", "-1", "+2", "-2"]);
 }
 

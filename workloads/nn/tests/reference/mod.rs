@@ -94,7 +94,7 @@ impl Case {
         let labels: Vec<u32> = seeds.iter().map(|&node| y[node as usize]).collect();
         let labelled = LabelledRows::new(seeds, &labels).unwrap();
         let layers = [self.adjacency(y.len())];
-        let input = NodeInput { features: self.get("x"), layers: &layers, labelled: &labelled };
+        let input = NodeInput { features: self.get("x").into(), layers: &layers, labelled: &labelled };
         let mut losses = Vec::new();
         for (step, &rate) in self.values("lr").iter().enumerate() {
             let outcome = trainer.forward(&input, Pass::Evaluate).unwrap();

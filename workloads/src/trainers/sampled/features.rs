@@ -1,6 +1,6 @@
 //! How a batch's features reach the device: with the batch, from ordinary memory; ahead of their use, through
 //! page-locked memory and on their own stream, while the device computes with the previous batch; or not at all, if the
-//! device holds those of all nodes.
+//! device holds those of all nodes, or if it is the CPU and the model reads them where they are.
 
 use std::sync::Arc;
 
@@ -9,12 +9,15 @@ use candle_core::{Device, Result, Tensor};
 use gnntop_data::nodes::{Features, NodeDataset};
 use gnntop_data::sampling::{NodeBatch, NodeBatches, gather_into};
 use gnntop_nn::cuda::{CopiesAhead, gather_rows, stage_edges};
+use gnntop_nn::models::{FeatureRows, NodeModel};
 use gnntop_probe::{phase, span};
 
 /// How features reach the device.
 pub(super) enum FeaturePath {
     /// Loaders gather them.
     WithBatch,
+    /// The model reads them where they are, among those of all nodes.
+    InPlace(Arc<Features>),
     /// They are gathered into page-locked memory.
     Ahead(CopiesAhead, Arc<Features>),
     /// All of them, `[nodes, width]`, on the device.
@@ -22,18 +25,27 @@ pub(super) enum FeaturePath {
 }
 
 /// The features of a batch on the device.
-pub(super) struct Arrived {
-    pub(super) features: Tensor,
-    /// As loaded, if their memory goes back to the batch.
-    pub(super) host: Option<Tensor>,
+pub(super) enum Arrived {
+    /// Together, and as loaded if their memory goes back to the batch.
+    Gathered { features: Tensor, host: Option<Tensor> },
+    /// Among those of all nodes.
+    InPlace(Arc<Features>),
 }
 
 impl FeaturePath {
-    /// The way for training on `device`, which may hold them all.
+    /// The way for training `model` on `device`, which may hold them all.
     ///
     /// # Errors
     /// The device has too little memory.
-    pub(super) fn new(dataset: &NodeDataset, device: &Device, on_device: bool) -> Result<Self> {
+    pub(super) fn new(
+        dataset: &NodeDataset,
+        model: &impl NodeModel,
+        device: &Device,
+        on_device: bool,
+    ) -> Result<Self> {
+        if device.is_cpu() && model.reads_in_place() && dataset.features.dense().is_some() {
+            return Ok(Self::InPlace(Arc::clone(&dataset.features)));
+        }
         if on_device {
             let width = dataset.features.width();
             let table = Tensor::from_vec(dataset.features.to_dense(), (dataset.graph.nodes(), width), device)?;
@@ -72,22 +84,27 @@ impl FeaturePath {
     /// The device has too little memory, or refuses.
     pub(super) fn receive(&mut self, batch: &mut NodeBatch, device: &Device) -> Result<Arrived> {
         match self {
-            Self::Held(table) => Ok(Arrived { features: held_rows(table, &batch.nodes)?, host: None }),
-            Self::WithBatch => Arrived::with_batch(batch, device),
             Self::Ahead(copies, features) => {
                 let features = copies.receive()?.reshape((batch.nodes.len(), features.width()))?;
-                Ok(Arrived { features, host: None })
+                Ok(Arrived::Gathered { features, host: None })
             }
+            _ => self.for_judging(batch, device),
         }
     }
 
-    /// The features of a batch of another loader, which gathers them unless the device holds all.
+    /// The batches of a loader whose features are not sent ahead.
+    pub(super) fn adapted_for_judging(&self, batches: NodeBatches) -> NodeBatches {
+        if matches!(self, Self::Held(_) | Self::InPlace(_)) { batches.without_features() } else { batches }
+    }
+
+    /// The features of a batch of such a loader.
     ///
     /// # Errors
     /// The device has too little memory, or refuses.
     pub(super) fn for_judging(&self, batch: &mut NodeBatch, device: &Device) -> Result<Arrived> {
         match self {
-            Self::Held(table) => Ok(Arrived { features: held_rows(table, &batch.nodes)?, host: None }),
+            Self::Held(table) => Ok(Arrived::Gathered { features: held_rows(table, &batch.nodes)?, host: None }),
+            Self::InPlace(features) => Ok(Arrived::InPlace(Arc::clone(features))),
             _ => Arrived::with_batch(batch, device),
         }
     }
@@ -96,12 +113,20 @@ impl FeaturePath {
 impl Arrived {
     fn with_batch(batch: &mut NodeBatch, device: &Device) -> Result<Self> {
         let host = batch.take_features()?;
-        Ok(Self { features: host.to_device(device)?, host: Some(host) })
+        Ok(Self::Gathered { features: host.to_device(device)?, host: Some(host) })
+    }
+
+    /// As the model takes them.
+    pub(super) fn rows<'a>(&'a self, batch: &'a NodeBatch) -> FeatureRows<'a> {
+        match self {
+            Self::Gathered { features, .. } => features.into(),
+            Self::InPlace(table) => FeatureRows::InPlace { table, nodes: &batch.nodes },
+        }
     }
 
     /// Returns the loaded memory to the batch, once the step is done.
     pub(super) fn give_back(self, batch: &mut NodeBatch) -> Result<()> {
-        let Self { features, host } = self;
+        let Self::Gathered { features, host } = self else { return Ok(()) };
         drop(features);
         host.map_or(Ok(()), |host| batch.return_features(host))
     }

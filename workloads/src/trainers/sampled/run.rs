@@ -63,11 +63,12 @@ impl SampledRun<'_> {
         Ok(published_loader(adapted(batches), settings)?)
     }
 
-    /// Batches of this rank's part of other nodes, in their order, loaded by the caller.
+    /// Batches of this rank's part of other nodes, in their order, loaded by the caller; `adapted` prepares them.
     pub(super) fn judging_loader(
         &self,
         nodes: &[u32],
         whose: LoaderShard,
+        adapted: impl FnOnce(NodeBatches) -> NodeBatches,
     ) -> Result<Option<Loader<NodeBatches>>, TrainError> {
         let at = |part: usize| nodes.len() * part / whose.of;
         let nodes = &nodes[at(whose.number)..at(whose.number + 1)];
@@ -82,8 +83,7 @@ impl SampledRun<'_> {
             ..LoaderSettings::default()
         };
         let batches = NodeBatches::new(self.dataset, nodes, self.sampler.clone())?;
-        let batches = if self.features_on_device { batches.without_features() } else { batches };
-        Ok(Some(Loader::new(batches, settings)?))
+        Ok(Some(Loader::new(adapted(batches), settings)?))
     }
 
     /// Describes how the training nodes are split between ranks.

@@ -1,11 +1,11 @@
 //! The training itself: a step on a sampled batch, on one rank or with others, and judging after each epoch.
 
-use candle_core::{Device, Tensor};
+use candle_core::Device;
 use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, Reported, counter, intern, phase, span};
 
 use super::SampledRun;
-use super::features::{Arrived, FeaturePath};
+use super::features::FeaturePath;
 use crate::inject::ALONE;
 use crate::launch::{Facts, Launch, Rank};
 use crate::parallel::GradientSync;
@@ -15,7 +15,7 @@ use gnntop_data::loading::{LoadedBatch, Loader, LoaderShard};
 use gnntop_data::sampling::{NodeBatch, NodeBatches};
 use gnntop_nn::cuda::copy_edges;
 use gnntop_nn::learn::{Accuracy, LabelledRows, Learner, NodeInput};
-use gnntop_nn::models::{NodeModel, Pass};
+use gnntop_nn::models::{FeatureRows, NodeModel, Pass};
 
 static BARRIER: Name = Name::reported(Reported::Barrier);
 static TRAINING_F1: Name = Name::counter("F1 train");
@@ -87,13 +87,14 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
         let whose = LoaderShard { number, of };
         let layers = 0..trainer.model().layers();
         let gradients = || GradientSync::new(trainer.parameters().list());
-        let features = FeaturePath::new(run.dataset, &device, run.features_on_device)?;
+        let features = FeaturePath::new(run.dataset, trainer.model(), &device, run.features_on_device)?;
+        let judging = |nodes| run.judging_loader(nodes, whose, |batches| features.adapted_for_judging(batches));
         Ok(Self {
             training: run.training_loader(whose, |batches| features.adapted(batches, &device))?,
+            validation: judging(&split.validation)?,
+            test: judging(&split.test)?,
             features,
             ahead: None,
-            validation: run.judging_loader(&split.validation, whose)?,
-            test: run.judging_loader(&split.test, whose)?,
             layers: layers.map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
             peers: rank.map(|rank| Peers { rank, gradients: gradients(), is_over: false, skips: false }),
             trainer,
@@ -123,7 +124,7 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
     fn learn(
         &mut self,
         batch: &NodeBatch,
-        features: &Tensor,
+        features: FeatureRows<'_>,
         labelled: &LabelledRows,
     ) -> Result<(f64, Accuracy), TrainError> {
         let outcome = {
@@ -193,7 +194,7 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
             let labelled = prepare(&batch, &self.device)?;
             (self.features.receive(&mut batch, &self.device)?, labelled)
         };
-        let (loss, accuracy) = self.learn(&batch, &arrived.features, &labelled)?;
+        let (loss, accuracy) = self.learn(&batch, arrived.rows(&batch), &labelled)?;
         self.steps += 1;
         counter(&TRAINING_F1, accuracy.share());
         let count = |count: usize| Some(count as u64);
@@ -243,8 +244,8 @@ fn judge<M: NodeModel>(
     for _ in 0..loader.batches_per_epoch() {
         let mut batch = loader.next_batch()?;
         let labelled = prepare(&batch, device)?;
-        let arrived: Arrived = features.for_judging(&mut batch, device)?;
-        let input = NodeInput { features: &arrived.features, layers: &batch.layers, labelled: &labelled };
+        let arrived = features.for_judging(&mut batch, device)?;
+        let input = NodeInput { features: arrived.rows(&batch), layers: &batch.layers, labelled: &labelled };
         let outcome = trainer.forward(&input, Pass::Evaluate)?;
         all = all.and(outcome.accuracy(&batch.labels)?);
         drop(outcome);

@@ -67,11 +67,11 @@ impl<T: Stored> Buffers<T> {
         let ahead = rows_ahead::<T>(messages.columns.total());
         match (messages.op, messages.scale) {
             (EdgeOp::Dot, _) => {
-                walk.rows(messages.lhs.at, &self.batch, ahead, &mut self.left);
-                walk.rows(messages.rhs.at, &self.batch, ahead, &mut self.right);
+                walk.rows_of(messages.lhs, &self.batch, ahead, &mut self.left);
+                walk.rows_of(messages.rhs, &self.batch, ahead, &mut self.right);
                 walk.rows(Endpoint::Destination, &self.batch, 0, &mut self.destination);
             }
-            (EdgeOp::CopyLhs, None) => walk.rows(messages.lhs.at, &self.batch, 0, &mut self.left),
+            (EdgeOp::CopyLhs, None) => walk.rows_of(messages.lhs, &self.batch, 0, &mut self.left),
             _ => self.written.find(messages, walk, &self.batch),
         }
     }

@@ -112,7 +112,7 @@ impl<'a, T: Stored> Best<'a, T> {
         let (messages, walk) = (self.messages, self.walk);
         walk.rows(Endpoint::Edge, batch, 0, &mut self.edges);
         if self.is_copy() {
-            walk.rows(messages.lhs.at, batch, rows_ahead::<T>(messages.columns.total()), &mut self.rows);
+            walk.rows_of(messages.lhs, batch, rows_ahead::<T>(messages.columns.total()), &mut self.rows);
         } else {
             self.written.find(messages, walk, batch);
         }

@@ -10,6 +10,16 @@ pub struct Rows<'a, T> {
     pub data: &'a [T],
     /// Whose rows they are.
     pub at: Endpoint,
+    /// The row in `data` of each of these, where it is not the one with its own number.
+    pub numbers: Option<&'a [u32]>,
+}
+
+impl<'a, T> Rows<'a, T> {
+    /// A row for each, in order.
+    #[must_use]
+    pub fn new(data: &'a [T], at: Endpoint) -> Self {
+        Self { data, at, numbers: None }
+    }
 }
 
 /// The messages of all edges. An operand that `op` does not read may be empty.
@@ -33,7 +43,7 @@ impl<'a, T: Stored> Messages<'a, T> {
     /// Messages that are the rows of one operand, `[rows, total]`.
     #[must_use]
     pub fn copies(total: usize, data: &'a [T], at: Endpoint) -> Self {
-        let (lhs, rhs) = (Rows { data, at }, Rows { data: &[], at });
+        let (lhs, rhs) = (Rows::new(data, at), Rows::new(&[], at));
         Self { op: EdgeOp::CopyLhs, columns: Columns::flat(total), lhs, rhs, per_head: false, scale: None }
     }
 

@@ -113,7 +113,7 @@ impl<'a, T: Stored> Sums<'a, T> {
     fn add_scaled_rows(&mut self, batch: &Batch, target: Target<'_, T>) {
         let (messages, total) = (self.messages, self.messages.columns.total());
         let heads = self.fill_factors(batch);
-        self.walk.rows(messages.lhs.at, batch, rows_ahead::<T>(total), &mut self.rows);
+        self.walk.rows_of(messages.lhs, batch, rows_ahead::<T>(total), &mut self.rows);
         let gathered = Gathered { x: messages.lhs.data, width: total, rows: &self.rows, ends: &batch.ends };
         let (factors, sum) = (&self.factors[..], &mut self.sum[..]);
         self.arch.dispatch(AddRows { gathered, heads, factors, mean: self.mean, sum, target });
@@ -127,7 +127,7 @@ impl<'a, T: Stored> Sums<'a, T> {
         if messages.op == EdgeOp::CopyLhs {
             self.factors.resize(edges, T::Wide::from_f64(1.0));
         } else {
-            self.walk.rows(messages.rhs.at, batch, 0, &mut self.rows);
+            self.walk.rows_of(messages.rhs, batch, 0, &mut self.rows);
             for head in 0..heads {
                 let value = |&row: &u32| messages.rhs.data[row as usize * heads + head].widen();
                 self.factors.extend(self.rows[..edges].iter().map(value));

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::messages::Rows;
 use gnntop_data::graph::{Adjacency, Direction, Endpoint};
 
 /// Edges that are prepared at once for the inner loops; more only where a single node has more.
@@ -87,7 +88,15 @@ impl<'a> Walk<'a> {
         batch.positions = positions;
     }
 
-    /// Writes the rows of an operand for the edges of a batch, and for those up to `ahead` positions further where they
+    /// Writes where in its data the rows of an operand are, see [`rows`](Self::rows).
+    pub fn rows_of<T>(self, operand: Rows<'_, T>, batch: &Batch, ahead: usize, rows: &mut Vec<u32>) {
+        self.rows(operand.at, batch, ahead, rows);
+        if let Some(numbers) = operand.numbers {
+            rows.iter_mut().for_each(|row| *row = numbers[*row as usize]);
+        }
+    }
+
+    /// Writes whose rows of an operand the edges of a batch take, and for those up to `ahead` positions further where they
     /// are at hand, to fetch them early.
     pub fn rows(self, at: Endpoint, batch: &Batch, ahead: usize, rows: &mut Vec<u32>) {
         let Range { start, end } = batch.positions;

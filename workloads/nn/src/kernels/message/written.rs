@@ -34,8 +34,8 @@ impl<W: Wide> Written<W> {
     /// Finds the operands' rows for the edges of a batch.
     pub(super) fn find<T: Stored<Wide = W>>(&mut self, messages: &Messages<'_, T>, walk: Walk<'_>, batch: &Batch) {
         self.values.resize(PIECE * messages.columns.total(), W::default());
-        walk.rows(messages.lhs.at, batch, 0, &mut self.left);
-        walk.rows(messages.rhs.at, batch, 0, &mut self.right);
+        walk.rows_of(messages.lhs, batch, 0, &mut self.left);
+        walk.rows_of(messages.rhs, batch, 0, &mut self.right);
         walk.rows(Endpoint::Destination, batch, 0, &mut self.destination);
     }
 

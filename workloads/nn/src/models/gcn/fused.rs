@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor};
 
 use super::conv::GcnConv;
 use super::finish::{Dropout, Finish, Fused};
-use crate::kernels::{Buffer, Matrix, MatrixMut, Workspaces, host_slice, multiply, times, times_into, transposed};
+use crate::kernels::{Buffer, Matrix, MatrixMut, Selected, Workspaces, host_slice, multiply, times, times_into, transposed};
 use crate::models::chain::{ChainLayer, LayerGradients};
 use gnntop_data::graph::{DropMask, SparseMatrix};
 
@@ -123,8 +123,12 @@ impl ChainLayer<f32> for Layer {
         (self.neighbours.rows(), self.output)
     }
 
-    fn forward(&self, x: &[f32], bias: &[f32]) -> Result<Buffer<f32>> {
-        let projected = self.with_weight(|weight| self.projected(x, weight))?;
+    fn input(&self) -> usize {
+        self.input
+    }
+
+    fn forward(&self, x: Selected<'_, f32>, bias: &[f32]) -> Result<Buffer<f32>> {
+        let projected = self.with_weight(|weight| self.projected(x.values(), weight))?;
         let mut out = self.take(self.output);
         times_into(self.neighbours.by_row(), None, &projected, self.output, &mut out);
         self.finish.finish(&mut out, bias);
@@ -133,7 +137,7 @@ impl ChainLayer<f32> for Layer {
 
     fn backward(
         &self,
-        x: &[f32],
+        x: Selected<'_, f32>,
         result: Option<&[f32]>,
         mut gradient: Buffer<f32>,
         with_input: bool,
@@ -141,7 +145,7 @@ impl ChainLayer<f32> for Layer {
         let bias = self.finish.gradient(result.unwrap_or_default(), &mut gradient, self.output);
         let mut of_projected = self.take(self.output);
         times_into(self.neighbours.by_column(), None, &gradient, self.output, &mut of_projected);
-        let weights = vec![self.weight_gradient(x, &of_projected)];
+        let weights = vec![self.weight_gradient(x.values(), &of_projected)];
         let input = with_input.then(|| self.with_weight(|weight| self.input_gradient(&of_projected, weight)));
         Ok(LayerGradients { input: input.transpose()?, weights, bias })
     }

@@ -155,7 +155,7 @@ impl Gcn {
             bail!("gcn: features of [{}, {}] fit neither the graph nor the first layer", x.rows(), x.columns());
         }
         let nothing = Tensor::zeros(0, DType::F32, &Device::Cpu)?;
-        let mut chain = Chain::<f32>::start(&nothing, &self.workspaces)?;
+        let mut chain = Chain::<f32>::start((&nothing).into(), &self.workspaces)?;
         for (index, layer) in self.layers.iter().enumerate() {
             let _guard = enter(index);
             let features = (index == 0).then(|| (x, self.input_dropout(pass, 0)));

@@ -7,7 +7,7 @@ use candle_core::Result;
 use super::forward::{add_scaled, dot};
 use super::layer::{Activations, Layer, Weights};
 use super::products::ROWS;
-use crate::kernels::{Buffer, CompressedRows, Lanes, add_column_sums, gradient_of_weight};
+use crate::kernels::{Buffer, CompressedRows, Lanes, Selected, add_column_sums, gradient_of_weight};
 use crate::models::chain::{LayerGradients, left};
 use gnntop_data::tasks::{run_tasks, split_rows};
 
@@ -19,7 +19,12 @@ type OfVectors<T> = (Vec<T>, Vec<T>);
 
 impl<T: Lanes> Layer<T> {
     /// From the gradient of the result, those of the parameters and, where asked, that of `x`.
-    pub(super) fn gradients(&self, x: &[T], mut gradient: Buffer<T>, with_input: bool) -> Result<LayerGradients<T>> {
+    pub(super) fn gradients(
+        &self,
+        x: Selected<'_, T>,
+        mut gradient: Buffer<T>,
+        with_input: bool,
+    ) -> Result<LayerGradients<T>> {
         let activations = self.activations();
         let activations = left(activations.as_ref())?;
         let bias = self.through_activation(&activations.slope, &mut gradient);
@@ -28,7 +33,7 @@ impl<T: Lanes> Layer<T> {
             let back = FromTargets { gradient: &gradient, of_score: &of_score, of_target: &of_target };
             let (mut of_projected, (of_source, of_target)) = self.source_gradients(activations, back, weights);
             let rows = CompressedRows::behind(&mut of_projected, self.columns(), None, &self.workspaces);
-            let of_weight = gradient_of_weight(&rows, x, self.input, self.input_mask, &self.workspaces);
+            let of_weight = gradient_of_weight(&rows, x, self.input_mask, &self.workspaces);
             let input = with_input.then(|| {
                 let mut of_x = self.take(self.adjacency.source_nodes() * self.input);
                 self.input_gradient(&of_projected, weights.weight, &mut of_x);

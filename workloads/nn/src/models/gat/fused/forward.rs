@@ -6,7 +6,7 @@ use candle_core::Result;
 
 use super::layer::{Activations, Layer};
 use super::products::ROWS;
-use crate::kernels::{Buffer, Lanes};
+use crate::kernels::{Buffer, Lanes, Selected};
 use gnntop_data::graph::DropMask;
 use gnntop_data::tasks::{run_tasks, split_rows};
 
@@ -15,7 +15,7 @@ const TARGETS: usize = 128;
 
 impl<T: Lanes> Layer<T> {
     /// `x`, `[sources, input]`, to `[targets, columns]`.
-    pub(super) fn computed(&self, x: &[T], bias: &[T]) -> Result<Buffer<T>> {
+    pub(super) fn computed(&self, x: Selected<'_, T>, bias: &[T]) -> Result<Buffer<T>> {
         self.with_weights(|weights| {
             let mut projected = self.take(self.adjacency.source_nodes() * self.columns());
             self.project(x, weights.weight, &mut projected);

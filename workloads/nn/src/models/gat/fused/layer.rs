@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{Result, Tensor};
 
-use crate::kernels::{Buffer, Lanes, Workspaces, host_slice};
+use crate::kernels::{Buffer, Lanes, Selected, Workspaces, host_slice};
 use crate::models::chain::{ChainLayer, LayerGradients};
 use crate::models::gat::dropouts::Masks;
 use crate::models::gat::{GatConfig, GatConv, SelfLoops};
@@ -122,11 +122,21 @@ impl<T: Lanes> ChainLayer<T> for Layer<T> {
         (self.adjacency.nodes(), self.columns())
     }
 
-    fn forward(&self, x: &[T], bias: &[T]) -> Result<Buffer<T>> {
+    fn input(&self) -> usize {
+        self.input
+    }
+
+    fn forward(&self, x: Selected<'_, T>, bias: &[T]) -> Result<Buffer<T>> {
         self.computed(x, bias)
     }
 
-    fn backward(&self, x: &[T], _: Option<&[T]>, gradient: Buffer<T>, with_input: bool) -> Result<LayerGradients<T>> {
+    fn backward(
+        &self,
+        x: Selected<'_, T>,
+        _: Option<&[T]>,
+        gradient: Buffer<T>,
+        with_input: bool,
+    ) -> Result<LayerGradients<T>> {
         self.gradients(x, gradient, with_input)
     }
 }

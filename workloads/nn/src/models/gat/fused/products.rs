@@ -2,7 +2,7 @@
 //! cache.
 
 use super::layer::Layer;
-use crate::kernels::{Lanes, Matrix, MatrixMut, Right, multiply_by};
+use crate::kernels::{Lanes, Matrix, MatrixMut, ROWS_AHEAD, Right, Selected, multiply_by};
 use gnntop_data::graph::DropMask;
 use gnntop_data::tasks::run_tasks;
 
@@ -11,22 +11,21 @@ pub(super) const ROWS: usize = 96;
 
 impl<T: Lanes> Layer<T> {
     /// `out`, `[sources, columns]`, becomes `x`, `[sources, input]`, after its dropout, times the transpose of `weight`.
-    pub(super) fn project(&self, x: &[T], weight: &[T], out: &mut [T]) {
+    pub(super) fn project(&self, x: Selected<'_, T>, weight: &[T], out: &mut [T]) {
         let (input, columns) = (self.input, self.columns());
         let weight = &Right::new(Matrix::new(weight, columns, input, input).transposed());
-        let tasks = out.chunks_mut(ROWS * columns).zip(x.chunks(ROWS * input)).enumerate();
-        run_tasks(tasks, |(block, (out, x))| {
-            let rows = out.len() / columns;
+        run_tasks(out.chunks_mut(ROWS * columns).enumerate(), |(block, out)| {
+            let (first, rows) = (block * ROWS, out.len() / columns);
             let out = MatrixMut::new(out, rows, columns, columns);
-            match self.input_mask {
-                None => multiply_by(out, false, Matrix::new(x, rows, input, input), weight),
+            let mut copy = self.take(rows * input);
+            let x = match self.input_mask {
+                None => x.block(first, &mut copy),
                 Some(mask) => {
-                    let mut dropped = self.take(x.len());
-                    let first = (block * ROWS * input) as u64;
-                    pulp::Arch::new().dispatch(Drop { mask, first, from: x, to: &mut dropped });
-                    multiply_by(out, false, Matrix::new(&dropped, rows, input, input), weight);
+                    pulp::Arch::new().dispatch(Drop { mask, first, from: x, to: &mut copy });
+                    &copy
                 }
-            }
+            };
+            multiply_by(out, false, Matrix::new(x, rows, input, input), weight);
         });
     }
 
@@ -49,8 +48,9 @@ impl<T: Lanes> Layer<T> {
 /// Copies rows without the dropped values.
 struct Drop<'a, T> {
     mask: DropMask,
-    first: u64,
-    from: &'a [T],
+    /// The first of the rows.
+    first: usize,
+    from: Selected<'a, T>,
     to: &'a mut [T],
 }
 
@@ -59,6 +59,10 @@ impl<T: Lanes> pulp::NullaryFnOnce for Drop<'_, T> {
 
     #[inline(always)]
     fn call(self) {
-        self.mask.copy(self.first, self.from, self.to);
+        let width = self.from.width();
+        for (row, to) in (self.first..).zip(self.to.chunks_exact_mut(width)) {
+            self.from.prefetch(row + ROWS_AHEAD, 0, width);
+            self.mask.copy((row * width) as u64, self.from.row(row), to);
+        }
     }
 }

@@ -5,7 +5,7 @@ use candle_core::Result;
 use super::layer::{Layer, Weights};
 use super::products::ROWS;
 use crate::kernels::{
-    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, Right, gradient_of_mean, gradient_of_weight, multiply_by,
+    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, Right, Selected, gradient_of_mean, gradient_of_weight, multiply_by,
 };
 use crate::models::chain::{LayerGradients, left};
 use crate::models::sage::order::Order;
@@ -15,7 +15,7 @@ impl<T: Lanes> Layer<T> {
     /// From the gradient of the result, those of the parameters and, where asked, that of `x`.
     pub(super) fn gradients(
         &self,
-        x: &[T],
+        x: Selected<'_, T>,
         result: Option<&[T]>,
         mut gradient: Buffer<T>,
         with_input: bool,
@@ -23,11 +23,12 @@ impl<T: Lanes> Layer<T> {
         let factor = || T::from_f64(self.mask.map_or(1.0, |mask| mask.factor()));
         let relu = result.filter(|_| self.inner).map(|result| (result, factor()));
         let rows = CompressedRows::behind(&mut gradient, self.output, relu, &self.workspaces);
-        let of_right = gradient_of_weight(&rows, x, self.input, None, &self.workspaces);
+        let of_right = gradient_of_weight(&rows, x, None, &self.workspaces);
         let (of_left, input) = match self.order {
             Order::AggregateFirst => {
-                let of_left =
-                    gradient_of_weight(&rows, left(self.mean().as_deref())?, self.input, None, &self.workspaces);
+                let mean = self.mean();
+                let mean = Selected::all(left(mean.as_deref())?, self.input);
+                let of_left = gradient_of_weight(&rows, mean, None, &self.workspaces);
                 let of_x = |weights: Weights<'_, T>| Ok(self.input_behind_mean(weights, &gradient));
                 (of_left, with_input.then(|| self.with_weights(of_x)).transpose()?)
             }
@@ -35,7 +36,7 @@ impl<T: Lanes> Layer<T> {
                 let mut projected = self.take(self.adjacency.source_nodes() * self.output);
                 gradient_of_mean(&self.adjacency, self.output, &gradient, &mut projected);
                 let of_projected = CompressedRows::behind(&mut projected, self.output, None, &self.workspaces);
-                let of_left = gradient_of_weight(&of_projected, x, self.input, None, &self.workspaces);
+                let of_left = gradient_of_weight(&of_projected, x, None, &self.workspaces);
                 let of_x = |weights: Weights<'_, T>| Ok(self.input_behind_projection(weights, &gradient, &projected));
                 (of_left, with_input.then(|| self.with_weights(of_x)).transpose()?)
             }

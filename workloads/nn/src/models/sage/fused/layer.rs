@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{Result, Tensor};
 
-use crate::kernels::{Buffer, Lanes, Workspaces, host_slice};
+use crate::kernels::{Buffer, Lanes, Selected, Workspaces, host_slice};
 use crate::models::chain::{ChainLayer, LayerGradients};
 use crate::models::layered::Evaluation;
 use crate::models::sage::order::Order;
@@ -80,13 +80,17 @@ impl<T: Lanes> ChainLayer<T> for Layer<T> {
         (self.adjacency.nodes(), self.output)
     }
 
-    fn forward(&self, x: &[T], bias: &[T]) -> Result<Buffer<T>> {
+    fn input(&self) -> usize {
+        self.input
+    }
+
+    fn forward(&self, x: Selected<'_, T>, bias: &[T]) -> Result<Buffer<T>> {
         self.computed(x, bias)
     }
 
     fn backward(
         &self,
-        x: &[T],
+        x: Selected<'_, T>,
         result: Option<&[T]>,
         gradient: Buffer<T>,
         with_input: bool,

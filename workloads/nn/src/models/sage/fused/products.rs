@@ -1,19 +1,18 @@
 //! Products of rows with weights, with what follows them while the result is in the cache.
 
 use super::layer::Layer;
-use crate::kernels::{Lanes, Matrix, MatrixMut, Right, multiply_by};
+use crate::kernels::{Lanes, Matrix, MatrixMut, Right, Selected, multiply_by};
 use gnntop_data::graph::DropMask;
 use gnntop_data::tasks::run_tasks;
 
 /// Rows that a task takes. Fixed, so that no result depends on the number of threads.
-pub(super) const ROWS: usize = 512;
+pub(super) const ROWS: usize = 192;
 
 /// One summand of a product: `rows`, `[any, input]`, times the transpose of `weight`, `[output, input]`.
 #[derive(Clone, Copy)]
 pub(super) struct Projection<'a, T> {
-    pub(super) rows: &'a [T],
+    pub(super) rows: Selected<'a, T>,
     pub(super) weight: &'a [T],
-    pub(super) input: usize,
 }
 
 /// What follows the sum: plus `bias`, then ReLU, then dropout.
@@ -34,27 +33,29 @@ impl<T: Lanes> Layer<T> {
     pub(super) fn epilogue<'a>(&self, bias: &'a [T]) -> Epilogue<'a, T> {
         Epilogue { bias, relu: self.inner, mask: self.mask }
     }
-}
 
-/// `out`, `[rows, output]`, becomes the sum of the products, added to its content if `accumulate`, with the epilogue
-/// applied.
-pub(super) fn project<T: Lanes>(
-    out: &mut [T],
-    output: usize,
-    summands: &[Projection<'_, T>],
-    accumulate: bool,
-    epilogue: Epilogue<'_, T>,
-) {
-    let weights = summands.iter().map(|summand| Matrix::new(summand.weight, output, summand.input, summand.input));
-    let weights: Vec<_> = weights.map(|weight| Right::new(weight.transposed())).collect();
-    run_tasks(out.chunks_mut(ROWS * output).enumerate(), |(block, out)| {
-        let (first, rows) = (block * ROWS, out.len() / output);
-        for (index, (&Projection { rows: left, input, .. }, weight)) in summands.iter().zip(&weights).enumerate() {
-            let left = Matrix::new(&left[first * input..], rows, input, input);
-            multiply_by(MatrixMut::new(out, rows, output, output), accumulate || index > 0, left, weight);
-        }
-        pulp::Arch::new().dispatch(Finish { epilogue, output, first: (first * output) as u64, out });
-    });
+    /// `out`, `[rows, output]`, becomes the sum of the products, added to its content if `accumulate`, with the epilogue
+    /// applied.
+    pub(super) fn project(
+        &self,
+        out: &mut [T],
+        summands: &[Projection<'_, T>],
+        accumulate: bool,
+        epilogue: Epilogue<'_, T>,
+    ) {
+        let (input, output) = (self.input, self.output);
+        let weights = summands.iter().map(|summand| Matrix::new(summand.weight, output, input, input));
+        let weights: Vec<_> = weights.map(|weight| Right::new(weight.transposed())).collect();
+        run_tasks(out.chunks_mut(ROWS * output).enumerate(), |(block, out)| {
+            let (first, rows) = (block * ROWS, out.len() / output);
+            let mut copy = self.take(rows * input);
+            for (index, (summand, weight)) in summands.iter().zip(&weights).enumerate() {
+                let left = Matrix::new(summand.rows.block(first, &mut copy), rows, input, input);
+                multiply_by(MatrixMut::new(out, rows, output, output), accumulate || index > 0, left, weight);
+            }
+            pulp::Arch::new().dispatch(Finish { epilogue, output, first: (first * output) as u64, out });
+        });
+    }
 }
 
 /// Applies an epilogue to rows, the first value of which has position `first` in the whole result.
