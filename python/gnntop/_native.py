@@ -46,14 +46,13 @@ called at every step does not go through ctypes at all where this Python allows:
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import _answers, _endings, _library
+from . import _answers, _endings, _library, _thread_end
 from ._environment import variable
 from ._signals import is_the_programs
 
@@ -91,8 +90,6 @@ IS_AUTOMATIC, HAS_PEERS, IS_ELSEWHERE, ARE_REMOVED = range(4)
 FOR_VALUE, FOR_TENSOR, ALWAYS = range(3)
 """How a function waits for a device: where the tensor is on one, also counted on the CPU; not counted there; always."""
 _DIRECTORY, _WARNING, _REQUEST = 0, 1, 2
-
-_of_thread = _thread._local()
 
 available: bool = False
 """Whether calls reach the native part."""
@@ -242,25 +239,9 @@ def track(name: str, role: int = OTHER) -> bool:
     place = _track(_bytes(name), role)
     if place == 1 and role == TRAINING:  # not a further thread that trains
         _watch_stacks()
-    if place and role == TRAINING and not hasattr(_of_thread, "track"):
-        _of_thread.track = _TrackOfThread()
+    if place and role == TRAINING:
+        _thread_end.call(track_end)
     return bool(place)
-
-
-class _TrackOfThread:
-    """Ends a thread's track with what Python keeps for the thread.
-
-    Before Python 3.13 ``Thread.join`` returns after that, but before the library's own state of the thread is gone:
-    a thread that is started then would get a further track instead of this one's.
-    """
-
-    def __init__(self) -> None:
-        self.ident, self.end = _thread.get_ident, track_end  # the main thread's end comes after this module's
-        self.thread = self.ident()
-
-    def __del__(self) -> None:
-        if self.ident() == self.thread:  # not where Python removes a daemon's
-            self.end()
 
 
 def _watch_stacks() -> None:

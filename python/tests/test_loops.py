@@ -42,6 +42,7 @@ CASES = [
     ("by_hand", ["nested"], 60, ("backward",)),
     ("threads", ["in turn"], 90, PLAIN),
     ("threads", ["together"], 30, PLAIN),
+    ("native_thread", [], 20, PLAIN),
     ("full_batch", [], 40, (*FULL_BATCH, "validation")),
     ("workers", ["fork"], 20, (*PLAIN, "validation")),
     ("workers", ["fork", "persistent"], 20, (*PLAIN, "validation")),
