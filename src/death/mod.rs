@@ -4,7 +4,8 @@
 //! kernel.rs     memory: limits, peaks and out-of-memory kills, read before and after
 //! last_state.rs  its CPU time and the limit on it, as the kernel says at the end
 //! output.rs     what the program's last lines say: exceptions, launchers, crashes
-//! tracebacks.rs Python's tracebacks in it, in each form, and the program's own line in them
+//! tracebacks.rs Python's tracebacks in it, in each form
+//! frames.rs     the lines of a stack, and the program's own among them
 //! exception.rs  what a program can die of, and the exception that says so
 //! diagnosis.rs  all that is known of the end, as plain data, and the one cause that fits it
 //! paragraph.rs  the words
@@ -14,6 +15,7 @@
 
 mod diagnosis;
 mod exception;
+mod frames;
 mod kernel;
 mod last_state;
 mod output;

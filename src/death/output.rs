@@ -2,7 +2,8 @@
 //! launcher, a crash in native code.
 
 use super::exception::{Cause, Exception, classify};
-use super::tracebacks::{CodePlace, Tracebacks};
+use super::frames::CodePlace;
+use super::tracebacks::Tracebacks;
 
 /// A traceback further from the end was handled by the program.
 const LAST_LINES: usize = 80;
@@ -42,6 +43,7 @@ pub struct OutputEvidence {
 impl OutputEvidence {
     /// Reads the last lines of an output.
     pub fn parse(lines: &[String]) -> Self {
+        let lines = last_attempt(lines);
         let mut said = Self::default();
         let (mut tracebacks, mut in_table) = (Tracebacks::default(), false);
         for (number, line) in lines.iter().enumerate() {
@@ -159,6 +161,13 @@ impl OutputEvidence {
     }
 }
 
+/// The lines since torchrun last started its processes again: what ended them before did not end the program.
+fn last_attempt(lines: &[String]) -> &[String] {
+    let ends_one = |line: &String| line.contains("failed (exitcode: ") && line.contains(" local_rank: ");
+    let ends: Vec<usize> = (0..lines.len()).filter(|at| ends_one(&lines[*at])).collect();
+    ends.len().checked_sub(2).map_or(lines, |before_last| &lines[ends[before_last] + 1..])
+}
+
 /// Where Python crashed in native code, by its fault handler, which may list other threads before the one that crashed.
 fn crash(lines: &[String]) -> Option<String> {
     let at = lines.iter().position(|line| without_rank(line).1.starts_with("Fatal Python error: "))?;
@@ -232,6 +241,29 @@ Root Cause (first observed failure):
             (exception.text.as_str(), exception.place.as_deref()),
             ("KeyError: 'x'", Some("tokenize, data.py:81"))
         );
+    }
+
+    #[test]
+    fn what_ended_an_earlier_attempt_of_torchrun_is_no_cause() {
+        let attempt = |rank: u32, error: &str| {
+            let peer = 1 - rank;
+            format!(
+                "[rank{rank}]: Traceback (most recent call last):
+[rank{rank}]:   File \"/w/train.py\", line 9, in <module>
+[rank{rank}]: {error}
+[rank{peer}]: Traceback (most recent call last):
+[rank{peer}]: RuntimeError: Connection closed by peer [127.0.0.1]:6556
+E1129 14:50:52 21708 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: {rank} (pid: 21731) of binary: /bin/python3
+"
+            )
+        };
+        let table =
+            "Root Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 2)\n";
+        let said =
+            parse(&format!("{}{}{table}", attempt(1, "ValueError: bad record"), attempt(0, "KeyError: 'state'")));
+        assert_eq!(said.exception.unwrap().text, "KeyError: 'state'");
+        let said = parse(&format!("{}{table}", attempt(0, "KeyError: 'state'")));
+        assert_eq!(said.exception.unwrap().text, "KeyError: 'state'");
     }
 
     #[test]

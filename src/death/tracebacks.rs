@@ -1,6 +1,7 @@
 //! The tracebacks in a program's output, in each form that Python and its libraries print, and the lines of the program in them.
 
 use super::exception::Exception;
+use super::frames::{CodePlace, Frame};
 
 /// How every traceback announces itself.
 const HEADER: &str = "Traceback (most recent call last)";
@@ -35,6 +36,8 @@ enum Form {
     Boxed,
     /// Python's for a script that it cannot read, without a heading.
     Syntax,
+    /// pytest's for a test that failed, with its message behind `E`.
+    Test,
     /// IPython's, which begins with this name of the exception, and ends with it and its message.
     Named(String),
 }
@@ -50,6 +53,8 @@ struct OpenTraceback {
     text: Option<String>,
     /// Whether the exceptions in a group have begun.
     in_members: bool,
+    /// Whether the line before was one of a test's message.
+    in_message: bool,
 }
 
 impl Tracebacks {
@@ -64,6 +69,8 @@ impl Tracebacks {
             }
             if self.open[at].text.is_some() {
                 self.close(at, number);
+            } else if self.open[at].form == Form::Test {
+                self.open.swap_remove(at);
             }
         }
         // What looks like a script that cannot be read, and has not ended like one, was none.
@@ -105,7 +112,7 @@ impl Tracebacks {
 
 impl OpenTraceback {
     fn new(rank: Option<u32>, form: Form, notice: Option<Notice>) -> Self {
-        Self { rank, form, notice, place: CodePlace::default(), text: None, in_members: false }
+        Self { rank, form, notice, place: CodePlace::default(), text: None, in_members: false, in_message: false }
     }
 
     /// Whether a line can only be a part of this.
@@ -114,6 +121,7 @@ impl OpenTraceback {
             Form::Plain | Form::Syntax => line.starts_with([' ', '\t']),
             Form::Group => line.trim_start().starts_with(['|', '+']) && line.starts_with(' '),
             Form::Boxed => line.starts_with(['│', '╰', '|', '+']),
+            Form::Test => !line.starts_with(['=', '-']) && Form::parse(line).is_none(),
             Form::Named(_) => !self.is_last(line) && Form::parse(line).is_none(),
         }
     }
@@ -123,6 +131,7 @@ impl OpenTraceback {
             Form::Plain | Form::Syntax => Frame::parse(line),
             Form::Group => return self.take_from_group(line),
             Form::Boxed => Frame::parse_boxed(line),
+            Form::Test => return self.take_from_test(line),
             Form::Named(_) => Frame::parse_named(line),
         };
         frame.into_iter().for_each(|frame| self.place.push_inner(frame));
@@ -144,6 +153,17 @@ impl OpenTraceback {
         }
     }
 
+    /// A line of a test that failed: of its code, of its message, of which the first one counts, or a place. An exception
+    /// that follows from another one comes later.
+    fn take_from_test(&mut self, line: &str) {
+        let message = line.strip_prefix("E   ").map(str::trim).filter(|message| !message.is_empty());
+        if let (Some(message), false) = (message, self.in_message) {
+            self.text = Some(message.to_owned());
+        }
+        self.in_message = message.is_some();
+        Frame::parse_tested(line).into_iter().for_each(|frame| self.place.push_inner(frame));
+    }
+
     /// Whether this line, which is not inside, is that of the exception.
     fn is_last(&self, line: &str) -> bool {
         match &self.form {
@@ -151,6 +171,7 @@ impl OpenTraceback {
                 line.strip_prefix(name.as_str()).is_some_and(|rest| matches!(rest.chars().next(), None | Some(':')))
             }
             Form::Syntax => SYNTAX_ERRORS.iter().any(|name| line.starts_with(name)),
+            Form::Test => false,
             _ => !line.trim().is_empty(),
         }
     }
@@ -159,6 +180,9 @@ impl OpenTraceback {
 impl Form {
     /// The form of the traceback that begins in this line, perhaps after a progress bar or a prompt.
     fn parse(line: &str) -> Option<Self> {
+        if line.starts_with("___") && line.ends_with("___") && is_spaced(line.trim_matches('_')) {
+            return Some(Self::Test);
+        }
         let (before, after) = line.split_once(HEADER)?;
         match (before.trim_end(), after.trim_end()) {
             (before, ":") if before.ends_with("+ Exception Group") => Some(Self::Group),
@@ -168,6 +192,11 @@ impl Form {
             _ => None,
         }
     }
+}
+
+/// Whether a text has a space on either side, as a test's name has in the heading of its failure.
+fn is_spaced(text: &str) -> bool {
+    text.len() > 2 && text.starts_with(' ') && text.ends_with(' ')
 }
 
 /// Exceptions by which Python refuses a script.
@@ -197,89 +226,6 @@ fn shortened(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-/// Folders that libraries and Python itself are in.
-const LIBRARIES: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
-
-/// What is known of a stack while its frames are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct CodePlace {
-    /// The innermost frame of the program itself.
-    own: Option<String>,
-    innermost: Option<String>,
-}
-
-impl CodePlace {
-    /// Takes the next frame of a traceback, whose innermost frame comes last.
-    fn push_inner(&mut self, Frame { text, is_own }: Frame) {
-        if is_own {
-            self.own = Some(text.clone());
-        }
-        self.innermost = Some(text);
-    }
-
-    /// Takes the next line of a stack whose innermost frame comes first. Returns whether it is a frame.
-    pub(super) fn take_outer(&mut self, line: &str) -> bool {
-        let Some(Frame { text, is_own }) = Frame::parse(line) else { return false };
-        self.innermost.get_or_insert_with(|| text.clone());
-        if is_own {
-            self.own.get_or_insert(text);
-        }
-        true
-    }
-
-    /// `collate, data.py:81`, or `main, train.py:9 (inside forward, linear.py:134)`; `None` before the first frame.
-    pub(super) fn text(&self) -> Option<String> {
-        match (&self.own, &self.innermost) {
-            (Some(own), Some(innermost)) if own != innermost => Some(format!("{own} (inside {innermost})")),
-            (_, innermost) => innermost.clone(),
-        }
-    }
-}
-
-/// A frame of a stack.
-struct Frame {
-    /// Such as `collate, data.py:81`.
-    text: String,
-    /// Whether its file is the program's own.
-    is_own: bool,
-}
-
-impl Frame {
-    fn new(file: &str, number: &str, function: Option<&str>) -> Self {
-        let is_own = !file.starts_with('<') && !LIBRARIES.iter().any(|folder| file.contains(folder));
-        let file = file.rsplit('/').next().unwrap_or(file);
-        let text = match function.map(str::trim) {
-            Some(function) if function != "<module>" => format!("{function}, {file}:{number}"),
-            _ => format!("{file}:{number}"),
-        };
-        Self { text, is_own }
-    }
-
-    /// Of `  File "/home/me/data.py", line 81, in collate`.
-    fn parse(line: &str) -> Option<Self> {
-        let (file, rest) = line.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
-        let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        Some(Self::new(file, &number, rest.split_once(" in ").map(|(_, function)| function)))
-    }
-
-    /// Of `│ /home/me/data.py:81 in collate      │`.
-    fn parse_boxed(line: &str) -> Option<Self> {
-        let (place, function) = line.trim_matches(['│', '|', ' ']).rsplit_once(" in ")?;
-        let (file, number) = place.rsplit_once(':')?;
-        let is_one = !file.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        is_one.then(|| Self::new(file, number, Some(function)))
-    }
-
-    /// Of `File /home/me/data.py:81, in collate(batch)`.
-    fn parse_named(line: &str) -> Option<Self> {
-        let place = line.strip_prefix("File ")?;
-        let (place, function) = place.split_once(", in ").map_or((place, None), |(place, of)| (place, Some(of)));
-        let (file, number) = place.trim_end().rsplit_once(':')?;
-        let function = function.map(|function| function.split('(').next().unwrap_or(function));
-        Some(Self::new(file, number, function))
     }
 }
 
@@ -369,6 +315,36 @@ KeyError: 'x'
     }
 
     #[test]
+    fn failure_of_a_test_is_read() {
+        let long = "=== FAILURES ===
+_________________ test_training __________________
+
+    def test_training():
+>       helper(1)
+
+test_train.py:7:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+
+    def helper(x):
+>       raise ValueError(\"no\\nlabels\")
+E       ValueError: no
+E       labels
+
+test_train.py:3: ValueError
+";
+        let end = "=== short test summary info ===\nFAILED test_train.py::test_training - ValueError: no\n1 failed in 3.36s\n";
+        check(&format!("{long}{end}"), "ValueError: no", "test_train.py:3");
+        check(&format!("{long}--- Captured stdout call ---\nE   is\n{end}"), "ValueError: no", "test_train.py:3");
+        let short = "_____ test_training _____\ntest_train.py:7: in test_training\n    helper(1)\ntest_train.py:3: in helper\n    assert x == 2\nE   assert 1 == 2\n";
+        check(&format!("{short}{end}"), "assert 1 == 2", "helper, test_train.py:3");
+        let chained = "_____ test_a _____\nE   KeyError: 1\n\na.py:1: KeyError\n\nDuring handling\nE   ValueError: 2\n\na.py:9: ValueError\n";
+        check(&format!("{chained}{short}{end}")[..chained.len()], "ValueError: 2", "a.py:9");
+        assert_eq!(exceptions(&format!("{long}{short}{end}")).len(), 2);
+        assert_eq!(exceptions(&format!("_____ results _____\nepoch 1\n=====\n{PLAIN}")).len(), 1);
+        assert_eq!(exceptions(&format!("_____ results _____\nepoch 1\n{PLAIN}")).len(), 1);
+    }
+
+    #[test]
     fn thread_is_named_and_ignored_exceptions_are_left_out() {
         let thread = exceptions(&format!("Exception in thread Thread-1 (load):\n{PLAIN}"));
         assert_eq!(thread[0].thread.as_deref(), Some("Thread-1 (load)"));
@@ -396,27 +372,5 @@ KeyError: 'x'
             (Some(0), "KeyError: 'x'", Some("main, train.py:12")),
         ];
         assert_eq!(said, expected);
-    }
-
-    const OWN: &str = "  File \"/w/train.py\", line 9, in main";
-    const LIBRARY: &str = "  File \"/env/lib/python3.11/site-packages/torch/nn/linear.py\", line 134, in forward";
-
-    #[test]
-    fn own_line_precedes_library_line() {
-        let inner = |place: &mut CodePlace, line: &str| {
-            Frame::parse(line).into_iter().for_each(|frame| place.push_inner(frame))
-        };
-        let outer = |place: &mut CodePlace, line: &str| _ = place.take_outer(line);
-        let place = |lines: &[&str], take: fn(&mut CodePlace, &str)| {
-            let mut place = CodePlace::default();
-            lines.iter().for_each(|line| take(&mut place, line));
-            place.text()
-        };
-        let both = Some("main, train.py:9 (inside forward, linear.py:134)".to_owned());
-        assert_eq!(place(&[OWN, "    step()", LIBRARY], inner), both);
-        assert_eq!(place(&[LIBRARY, OWN, "  File \"/w/a.py\", line 1 in <module>"], outer), both);
-        assert_eq!(place(&[OWN], inner).as_deref(), Some("main, train.py:9"));
-        assert_eq!(place(&[LIBRARY], outer).as_deref(), Some("forward, linear.py:134"));
-        assert_eq!(place(&["no frame"], outer), None);
     }
 }
