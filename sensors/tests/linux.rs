@@ -34,6 +34,7 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
         ("process.faults.major", 2),
         ("process.threads", 4),
         ("process.rss.peak", 2048 * 1024),
+        ("process.rss.own", 624 * 1024),
         ("process.swap", 16 * 1024),
         ("process.main_thread.voluntary_switches", 111),
         ("process.main_thread.involuntary_switches", 22),

@@ -31,7 +31,8 @@ pub(super) struct Children {
     /// What ended ones had read.
     ended: [i64; 3],
     signals: [SignalIndex; 3],
-    rss: SignalIndex,
+    /// Resident memory, and what is no other process's of it.
+    memory: [SignalIndex; 2],
 }
 
 impl Children {
@@ -42,9 +43,10 @@ impl Children {
         list.exists().then(|| {
             let quantities = [Quantity::ChildrenIoRchar, Quantity::ChildrenIoReadCalls, Quantity::ChildrenIoReadBytes];
             let signals = quantities.map(|quantity| registry.plain(quantity, "/proc/PID/io of each child"));
-            let rss = registry.plain(Quantity::ChildrenRss, "/proc/PID/statm of each child");
+            let memory = [Quantity::ChildrenRss, Quantity::ChildrenRssOwn];
+            let memory = memory.map(|quantity| registry.plain(quantity, "/proc/PID/statm of each child"));
             let (proc_root, running) = (options.proc_root.clone(), HashMap::new());
-            Self { proc_root, list, next: Instant::now(), running, ended: [0; 3], signals, rss }
+            Self { proc_root, list, next: Instant::now(), running, ended: [0; 3], signals, memory }
         })
     }
 
@@ -70,10 +72,12 @@ impl Children {
         totals
     }
 
-    /// Bytes of memory that a process has; `None` if it has ended.
-    fn resident(&self, pid: u32) -> Option<i64> {
+    /// Bytes of memory that a process has, and of its own; `None` if it has ended.
+    fn resident(&self, pid: u32) -> Option<[i64; 2]> {
         let text = fs::read(self.proc_root.join(pid.to_string()).join("statm")).ok()?;
-        decimal(words(&text).nth(1)?)?.checked_mul(page_bytes())
+        let mut pages = words(&text).skip(1).map(decimal);
+        let (resident, shared) = (pages.next()??, pages.next()??);
+        Some([resident, (resident - shared).max(0)].map(|pages| pages.saturating_mul(page_bytes())))
     }
 
     fn io(&self, pid: u32) -> Option<[i64; 3]> {
@@ -83,7 +87,7 @@ impl Children {
     }
 }
 
-fn add(sums: &mut [i64; 3], more: &[i64; 3]) {
+fn add<const N: usize>(sums: &mut [i64; N], more: &[i64; N]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
 }
 
@@ -99,13 +103,14 @@ impl Sensor for Children {
         self.next = Instant::now() + INTERVAL;
         let t_ns = monotonic_ns();
         let Some(pids) = self.pids() else {
-            let all = self.signals.into_iter().chain([self.rss]);
+            let all = self.signals.into_iter().chain(self.memory);
             return sink.all_absent(all, t_ns, &"the processes that it has started are not listed");
         };
         let totals = self.totals(&pids);
         self.signals.into_iter().zip(totals).for_each(|(signal, total)| sink.value(signal, t_ns, total));
-        let resident = pids.iter().filter_map(|pid| self.resident(*pid)).fold(0, i64::saturating_add);
-        sink.value(self.rss, t_ns, resident);
+        let mut resident = [0; 2];
+        pids.iter().filter_map(|pid| self.resident(*pid)).for_each(|more| add(&mut resident, &more));
+        self.memory.into_iter().zip(resident).for_each(|(signal, bytes)| sink.value(signal, t_ns, bytes));
     }
 }
 
@@ -132,7 +137,8 @@ mod tests {
         assert_eq!(children.pids(), Some(vec![11, 12]));
         assert_eq!(children.totals(&[11, 12]), [1100, 4, 8192]);
         put("11/statm", "9000 40 3 1 0 70 0\n");
-        assert_eq!([children.resident(11), children.resident(12)], [Some(40 * page_bytes()), None]);
+        let bytes = [40, 37].map(|pages| pages * page_bytes());
+        assert_eq!([children.resident(11), children.resident(12)], [Some(bytes), None]);
         put("10/task/10/children", "12 13 ");
         io(12, 50);
         io(13, 7);

@@ -17,7 +17,10 @@ use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
 
-const STATUS_KEYS: [&[u8]; 4] = [b"VmHWM", b"VmSwap", b"voluntary_ctxt_switches", b"nonvoluntary_ctxt_switches"];
+const STATUS_KEYS: [&[u8]; 5] =
+    [b"VmHWM", b"VmSwap", b"voluntary_ctxt_switches", b"nonvoluntary_ctxt_switches", b"RssAnon"];
+/// What is added to the last of these.
+const SHARED_KEY: &[u8] = b"RssShmem";
 const IO_KEYS: [&[u8]; 5] = [b"rchar", b"wchar", b"syscr", b"read_bytes", b"write_bytes"];
 
 /// Reads `/proc/PID/stat`, `status` and `io`.
@@ -42,7 +45,7 @@ pub(super) struct ProcessSensor {
     minor_faults: SignalIndex,
     major_faults: SignalIndex,
     threads: SignalIndex,
-    status_signals: [SignalIndex; 4],
+    status_signals: [SignalIndex; 5],
     io_signals: [SignalIndex; 5],
 }
 
@@ -109,6 +112,17 @@ impl ProcessSensor {
         sink.value(self.threads, t_ns, stat.threads);
     }
 
+    fn report_status(&mut self, sink: &mut Sink<'_>) {
+        const KIB: i64 = 1024;
+        let Some(Snapshot { bytes, t_ns }) = self.status.read_for(self.status_signals, sink) else { return };
+        let [peak, swap, voluntary, involuntary, anonymous] = keyed(bytes, &STATUS_KEYS);
+        let [shared] = keyed(bytes, &[SHARED_KEY]);
+        let own = anonymous.zip(shared).and_then(|(anonymous, shared)| anonymous.checked_add(shared));
+        let [peak, swap, own] = [peak, swap, own].map(|kib| kib.and_then(|kib| kib.checked_mul(KIB)));
+        let values = [peak, swap, voluntary, involuntary, own];
+        report_values(&self.status, (&STATUS_KEYS, values), t_ns, self.status_signals, sink);
+    }
+
     /// Every signal of the process is absent, for one reason.
     fn report_gone(&self, gone: Gone, sink: &mut Sink<'_>) {
         let t_ns = monotonic_ns();
@@ -130,13 +144,14 @@ impl ProcessSensor {
     }
 }
 
-fn register_status(registry: &mut Registry) -> [SignalIndex; 4] {
+fn register_status(registry: &mut Registry) -> [SignalIndex; 5] {
     let mut status = |quantity| registry.plain(quantity, "/proc/PID/status");
     [
         status(Quantity::ProcessRssPeak),
         status(Quantity::ProcessSwap),
         status(Quantity::MainThreadVoluntarySwitches),
         status(Quantity::MainThreadInvoluntarySwitches),
+        status(Quantity::ProcessRssOwn),
     ]
 }
 
@@ -169,25 +184,34 @@ impl Sensor for ProcessSensor {
             }
             Err(gone) => return self.report_gone(gone, sink),
         }
-        // Sizes in `status` are in KiB, the rest are plain numbers.
-        report_keyed(&mut self.status, &STATUS_KEYS, [1024, 1024, 1, 1], self.status_signals, sink);
-        report_keyed(&mut self.io, &IO_KEYS, [1; 5], self.io_signals, sink);
+        self.report_status(sink);
+        report_keyed(&mut self.io, &IO_KEYS, self.io_signals, sink);
         self.run_queue.read(sink);
     }
 }
 
-/// Reads a file of `key: number` lines and gives each signal its number times its scale, or its absence.
-pub(super) fn report_keyed<const N: usize>(
+/// Reads a file of `key: number` lines and gives each signal its number, or its absence.
+fn report_keyed<const N: usize>(
     file: &mut HotFile,
     keys: &[&[u8]; N],
-    scales: [i64; N],
     signals: [SignalIndex; N],
     sink: &mut Sink<'_>,
 ) {
     let Some(Snapshot { bytes, t_ns }) = file.read_for(signals, sink) else { return };
     let values = keyed(bytes, keys);
+    report_values(file, (keys, values), t_ns, signals, sink);
+}
+
+/// Gives each signal its value, or the reason for its absence.
+fn report_values<const N: usize>(
+    file: &HotFile,
+    (keys, values): (&[&[u8]; N], [Option<i64>; N]),
+    t_ns: u64,
+    signals: [SignalIndex; N],
+    sink: &mut Sink<'_>,
+) {
     for (slot, signal) in signals.into_iter().enumerate() {
-        match values[slot].and_then(|value| value.checked_mul(scales[slot])) {
+        match values[slot] {
             Some(value) => sink.value(signal, t_ns, value),
             None => sink.absent(signal, t_ns, &MissingKey { file, key: keys[slot] }),
         }

@@ -20,7 +20,7 @@ impl FakeProc {
         fake.process_stat(&ProcessStat::default());
         fake.write(
             "proc/4242/status",
-            "Name:\tpython (x)\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\nVmSwap:\t      16 kB\n\
+            "Name:\tpython (x)\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\nRssAnon:\t    600 kB\nRssFile:\t    400 kB\nRssShmem:\t     24 kB\nVmSwap:\t      16 kB\n\
              Cpus_allowed_list:\t0-1\nvoluntary_ctxt_switches:\t111\nnonvoluntary_ctxt_switches:\t22\n",
         );
         fake.write(

@@ -67,6 +67,8 @@ quantities! {
     3 ProcessCpuTimeSystem "process.cpu_time.system" Counter Nanoseconds Process;
     /// `/proc/PID/stat` rss: memory in RAM. The kernel's count is off by some pages a core.
     4 ProcessRss "process.rss" Gauge Bytes Process;
+    /// `/proc/PID/status` RssAnon and RssShmem: without the pages of mapped files, which the system takes back when it needs them.
+    80 ProcessRssOwn "process.rss.own" Gauge Bytes Process;
     /// `/proc/PID/status` VmHWM.
     5 ProcessRssPeak "process.rss.peak" Gauge Bytes Process;
     /// `/proc/PID/status` VmSwap.
@@ -104,6 +106,8 @@ quantities! {
     75 ChildrenIoReadBytes "children.io.read_bytes" Counter Bytes Process;
     /// `/proc/PID/statm` of the processes that it has started, added up: their resident memory. What they share counts for each.
     78 ChildrenRss "children.rss" Gauge Bytes Process;
+    /// [`ChildrenRss`](Self::ChildrenRss) without what `statm` calls shared: the pages of mapped files and shared memory.
+    81 ChildrenRssOwn "children.rss.own" Gauge Bytes Process;
 
     /// `/proc/stat` user + nice + system + irq + softirq, the sum of all cores.
     17 MachineCpuBusy "machine.cpu.busy" Counter Nanoseconds Machine;

@@ -180,6 +180,18 @@ fn growth_by_the_same_in_each_step_is_possible_soon() {
 }
 
 #[test]
+fn pages_of_mapped_files_are_no_growth() {
+    let mapped = |own: f64| {
+        let rss = gauge("process.rss", Unit::Bytes, |t| 1e9 + 3e8 * t);
+        let own = gauge("process.rss.own", Unit::Bytes, move |t| 8e8 + own * t);
+        of_kind(&run(1200, |_| StepPlan::default(), &[rss, own]), FindingKind::MemoryGrowth)
+    };
+    assert_eq!(mapped(0.0), []);
+    let [found] = &mapped(5e7)[..] else { panic!("not found") };
+    assert_contains(found, FindingKind::MemoryGrowth, &["without the pages of mapped files", "from 772 MiB"]);
+}
+
+#[test]
 fn growth_of_workers_and_of_a_caching_allocator_is_distinguished() {
     let plan = |_| StepPlan::default();
     let rss = |bytes: f64| gauge("process.rss", Unit::Bytes, move |t| 2e9 + bytes * t);

@@ -53,10 +53,22 @@ impl Store {
         let live =
             || self.growth_in(self.memory().readings(), REPORTED_EVERY_NS).map(growth(GrowthSource::LiveReadings));
         let resident = || {
-            let signal = self.signals().find(Quantity::ProcessRss)?;
+            let signal = self.signals().find(self.without_mapped_files(Quantity::ProcessRss))?;
             self.growth_in(&signal.series, SENSED_EVERY_NS).map(growth(GrowthSource::ResidentReadings))
         };
         of_ends.or_else(live).or_else(resident)
+    }
+
+    /// The readings of resident memory by which to tell whether it grows: those without the pages of mapped files, where there are
+    /// any. The system takes these pages back when it needs them, and the more of a file is read, the more there are.
+    pub(crate) fn without_mapped_files(&self, resident: Quantity) -> Quantity {
+        let own = match resident {
+            Quantity::ProcessRss => Quantity::ProcessRssOwn,
+            Quantity::ChildrenRss => Quantity::ChildrenRssOwn,
+            other => return other,
+        };
+        let is_read = self.signals().find(own).is_some_and(|signal| signal.series.summary().count > 0);
+        if is_read { own } else { resident }
     }
 
     /// How long the machine's free memory lasts while the program's grows by this many bytes a step, in nanoseconds; `None` if one of them

@@ -28,14 +28,20 @@ impl MemoryKind {
     }
 
     /// The signal that shows it; `None` for the allocator's.
-    fn metric(self) -> Option<Metric> {
+    fn metric(self, store: &Store) -> Option<Metric> {
         match self {
             Self::Live => None,
-            Self::Process => Some(Quantity::ProcessRss.into()),
-            Self::Workers(_) => Some(Quantity::ChildrenRss.into()),
+            Self::Process => Some(store.without_mapped_files(Quantity::ProcessRss).into()),
+            Self::Workers(_) => Some(store.without_mapped_files(Quantity::ChildrenRss).into()),
             Self::Machine(_) => Some(Quantity::MachineMemoryUsed.into()),
             Self::Gpu(gpu) => Some(Quantity::GpuMemoryUsed.with_instance(gpu)),
         }
+    }
+
+    /// Whether the pages of mapped files are known and left out.
+    pub(super) fn is_without_mapped_files(self, store: &Store) -> bool {
+        let own = [Quantity::ProcessRssOwn, Quantity::ChildrenRssOwn];
+        own.iter().any(|own| self.metric(store) == Some((*own).into()))
     }
 
     /// Bytes left to grow into, if known.
@@ -53,7 +59,7 @@ impl MemoryKind {
     pub(super) fn max_before(self, store: &Store, t_ns: u64) -> Option<f64> {
         let time = TimeColumns::from_edges(vec![store.first_ns()?, t_ns]);
         let most = |bins: Vec<Option<Bin>>| bins.first().copied().flatten().map(|bin| bin.max);
-        match self.metric() {
+        match self.metric(store) {
             None => most(store.memory().live_bytes().value_columns(&time, t_ns, Some(0))),
             Some(metric) => most(store.signals().find(metric)?.series.value_columns(&time, t_ns, Some(0))),
         }
@@ -61,7 +67,7 @@ impl MemoryKind {
 
     /// Lowest readings of the stretches of a time; `None` where there are too few readings.
     pub(super) fn lowest(self, store: &Store, time: &GrowthTime) -> Option<[f64; STRETCHES]> {
-        match self.metric() {
+        match self.metric(store) {
             None => time.lowest(store.memory().live_bytes()),
             Some(metric) => time.lowest(&store.signals().find(metric)?.series),
         }
@@ -69,7 +75,7 @@ impl MemoryKind {
 
     /// The single readings of a time, each with its instant.
     pub(super) fn readings(self, store: &Store, time: &GrowthTime) -> Vec<(u64, f64)> {
-        match self.metric() {
+        match self.metric(store) {
             None => time.readings(store.memory().live_bytes()),
             Some(metric) => store.signals().find(metric).map_or_else(Vec::new, |signal| time.readings(&signal.series)),
         }

@@ -148,6 +148,9 @@ fn finding(
         let rises = facts.count(Number::Rises, rises as u64);
         format!("it rises in {rises} of {} stretches and is not levelling off", STRETCHES - 1)
     })
+    .with_evidence_lines(|_| {
+        of.is_without_mapped_files(evidence.store).then(|| "without the pages of mapped files".to_owned())
+    })
     .with_evidence_lines(|facts| {
         let (what, free) = of.free(evidence.store)?;
         let left = trend.and_then(|trend| evidence.store.free_memory_lasts_ns(trend)).unwrap_or(free / (grown / ns));
