@@ -114,6 +114,21 @@ def test_a_phase_that_only_waits_is_named_with_its_line(tmp_path: Path) -> None:
     assert "waiting in clock_nanosleep" in words_of(found) or not REPORTS_CALLS
 
 
+@pytest.mark.parametrize(
+    ("mistake", "kind", "function", "advice"),
+    [
+        ("normalises", "bound", "in gcn_norm (torch_geometric/nn/conv/gcn_conv.py)", "normalise the graph once"),
+        ("transforms", "data-bound", ".forward (torch_geometric/transforms/", "as pre_transform, which stores"),
+    ],
+)
+def test_what_a_graph_library_does_anew_is_named(
+    mistake: str, kind: str, function: str, advice: str, tmp_path: Path
+) -> None:
+    found = with_stacks(mistake, kind, tmp_path)
+    assert function in words_of(found)
+    assert advice in found["advice"][0]
+
+
 @pytest.mark.skipif(not REPORTS_CALLS, reason="this kernel does not report the system calls of threads")
 def test_output_that_waits_for_its_reader_is_named_with_its_line(tmp_path: Path) -> None:
     found = with_stacks("prints", "gap", tmp_path)

@@ -7,7 +7,9 @@ use gnntop_wire::phase::{
 use super::bottleneck::Verdict;
 use super::finding::{Confidence, Finding, FindingKind, Findings, NotEnough, Severity};
 use super::number::Number;
-use crate::store::{GAP, StoredSession};
+use super::repeated_work;
+use super::sampled_places::SampledPlaces;
+use crate::store::{GAP, Store, StoredSession};
 
 /// The type of parameters that takes twice as long as the usual one, and far longer on most GPUs.
 const DOUBLE: &str = "float64";
@@ -15,7 +17,7 @@ const DOUBLE: &str = "float64";
 const MOSTLY: u64 = 50;
 
 /// The finding; `None` if nothing bounds the run, or another finding says so.
-pub(super) fn finding(verdict: &Verdict, findings: &Findings, session: &StoredSession) -> Option<Finding> {
+pub(super) fn finding(verdict: &Verdict, findings: &Findings, store: &Store) -> Option<Finding> {
     let (phase, share) = verdict.bound.as_ref().filter(|_| verdict.is_settled && verdict.bare_ns.is_none())?;
     let about = match phase.as_str() {
         DATA_WAIT | SAMPLE | GATHER | ASSEMBLE | TRANSFER => FindingKind::DataBound,
@@ -52,9 +54,17 @@ pub(super) fn finding(verdict: &Verdict, findings: &Findings, session: &StoredSe
                 .with_advice("see where it waits: run it with gnntop run --stacks 20, or look at its stack (py-spy dump, gdb -p)"),
         );
     }
-    let mut finding = of_parameters(phase, session, finding).with_advice(match phase.as_str() {
-        OPTIMIZER => optimizer_advice(session.settings()),
-        _ => advice(phase),
+    let places = SampledPlaces::in_phase(store, phase);
+    let finding = repeated_work::describe(store, phase, of_parameters(phase, store.session(), finding));
+    let finding = match phase.as_str() {
+        // What it calls is no Python.
+        BACKWARD => finding,
+        _ => finding.with_evidence_lines(|facts| places.lines(facts, phase)),
+    };
+    let mut finding = finding.with_advice(match phase.as_str() {
+        OPTIMIZER => optimizer_advice(store.session().settings()).to_owned(),
+        FORWARD if places.all > 0 => forward_advice(places.line()),
+        _ => advice(phase).to_owned(),
     });
     finding.advice.truncate(1); // what to try first
     Some(finding)
@@ -96,11 +106,18 @@ fn optimizer_advice(settings: Option<&str>) -> &'static str {
     }
 }
 
+/// By the line in which most of the forward pass is, if there is one.
+fn forward_advice(line: Option<&str>) -> String {
+    let place = line.map_or("the lines above".to_owned(), |line| format!("{line}, where most of it is"));
+    format!("make {place} cheaper, then try a larger batch")
+}
+
 fn advice(phase: &str) -> &'static str {
     match phase {
-        FORWARD | BACKWARD => {
+        FORWARD => {
             "see which layer takes most of it (`gnntop trace`, the spans, stacks with --stacks 20), then try a larger batch"
         }
+        BACKWARD => "see which layer takes most of it (`gnntop trace`, the spans), then try a larger batch",
         DATA_WAIT | SAMPLE | GATHER | ASSEMBLE => "let loader workers prepare batches ahead, or make a batch cheaper",
         TRANSFER => "pin the batches' memory and copy them without waiting, or keep them on the device",
         ALL_REDUCE | RECEIVE | SEND => "see which rank the others wait for; communicate less often, or overlap it",

@@ -39,7 +39,7 @@ impl Judgement {
         let end = rows().next_back().map_or(0, |row| row.ordinal() + 1);
         let verdict = Verdict::from_evidence(&evidence);
         let mut findings = stacks::locate(checks::findings(&evidence), store);
-        findings.found.extend(bound::finding(&verdict, &findings, store.session()));
+        findings.found.extend(bound::finding(&verdict, &findings, store));
         findings.sort();
         let after_last_ns = store.after_last_step_ns().filter(|_| end == store.steps().total());
         Self { verdict, findings, ordinals: first..end, after_last_ns }

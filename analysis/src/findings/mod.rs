@@ -28,6 +28,7 @@ mod level_change;
 mod number;
 mod pauses;
 mod ranks;
+mod repeated_work;
 mod rhythm;
 mod robust;
 mod run_stretches;

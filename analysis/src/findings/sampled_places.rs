@@ -2,6 +2,7 @@
 //! system call that it waits in. Stacks of a wait for a loader worker continue in the worker.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use gnntop_wire::{NameId, Origin, WaitingCall};
 
@@ -11,6 +12,8 @@ use crate::store::Store;
 
 /// Places that are named.
 const NAMED: usize = 3;
+/// What is between a call of a module and its `forward`.
+const MODULE_CALL: &str = "(torch/nn/modules/module.py:";
 /// A line is worth a look first from this share of the stacks.
 const MOSTLY: f64 = 0.5;
 
@@ -87,6 +90,25 @@ impl SampledPlaces {
     }
 }
 
+/// The stacks of a phase, and those that go through the function that most of them do, without its line.
+pub(super) struct StacksThrough {
+    pub all: u64,
+    pub most: Option<(String, u64)>,
+}
+
+/// How many stacks of this phase go through a function of which this is true.
+pub(super) fn stacks_through(store: &Store, phase: &str, is_it: impl Fn(&str) -> bool) -> StacksThrough {
+    let (mut all, mut through) = (0, BTreeMap::<String, u64>::new());
+    for (frames, count) in store.sampled().stacks() {
+        let Some((_, frames)) = frames.split_last().filter(|(of, _)| store.name(**of) == phase) else { continue };
+        all += count;
+        if let Some(frame) = frames.iter().map(|frame| store.name(*frame)).find(|frame| is_it(frame)) {
+            *through.entry(without_line(frame)).or_default() += count;
+        }
+    }
+    StacksThrough { all, most: through.into_iter().max_by_key(|(_, stacks)| *stacks) }
+}
+
 /// Whether this is said instead of a place, such as where frames could not be read in time: `(over before it was read)`.
 fn stands_for_none(place: &str) -> bool {
     place.starts_with('(')
@@ -95,9 +117,13 @@ fn stands_for_none(place: &str) -> bool {
 /// The library's function that the place calls, without its line, which changes from sample to sample.
 fn called(store: &Store, frames: &[NameId], place: &str) -> Option<String> {
     let own = frames.iter().position(|frame| place.starts_with(store.name(*frame)))?;
-    let function = store.name(frames[own.checked_sub(1)?]);
-    let function = Some(function).filter(|function| WaitingCall::parse(function).is_none())?;
-    Some(function.rsplit_once(':').map_or_else(|| function.to_owned(), |(function, _)| format!("{function})")))
+    let mut called = frames[..own].iter().rev().map(|frame| store.name(*frame));
+    let function = called.find(|function| !function.contains(MODULE_CALL))?;
+    Some(function).filter(|function| WaitingCall::parse(function).is_none()).map(without_line)
+}
+
+fn without_line(frame: &str) -> String {
+    frame.rsplit_once(':').map_or_else(|| frame.to_owned(), |(function, _)| format!("{function})"))
 }
 
 #[cfg(test)]
@@ -108,6 +134,24 @@ mod tests {
 
     use super::*;
     use crate::findings::tests::{store_of, stream};
+
+    #[test]
+    fn layers_are_named_and_not_what_calls_them() {
+        let mut stream = stream(20, |_| StepPlan::default(), &[]);
+        let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
+        let frames = [
+            "forward",
+            "Net.forward (net.py:14)",
+            "Module._call_impl (torch/nn/modules/module.py:1798)",
+            "GCNConv.forward (torch_geometric/nn/conv/gcn_conv.py:263)",
+            "propagate (torch_geometric.nn.conv.gcn_conv_GCNConv_propagate_tqfgubmk.py:245)",
+        ];
+        let path = stream.path(&frames);
+        stream.event(track, Event::StackSample(StackSample { path, t_ns: START_NS, count: 8, is_repeat: false }));
+        let found = SampledPlaces::in_phase(&store_of(stream), "forward");
+        let expected = "8 stacks sampled in forward: in Net.forward (net.py:14), calling GCNConv.forward (torch_geometric/nn/conv/gcn_conv.py)";
+        assert_eq!(found.lines(&mut StatedNumbers::default(), "forward"), [expected]);
+    }
 
     #[test]
     fn place_has_its_line_what_it_calls_and_what_it_waits_in() {

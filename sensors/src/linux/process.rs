@@ -191,12 +191,7 @@ impl Sensor for ProcessSensor {
 }
 
 /// Reads a file of `key: number` lines and gives each signal its number, or its absence.
-fn report_keyed<const N: usize>(
-    file: &mut HotFile,
-    keys: &[&[u8]; N],
-    signals: [SignalIndex; N],
-    sink: &mut Sink<'_>,
-) {
+fn report_keyed<const N: usize>(file: &mut HotFile, keys: &[&[u8]; N], signals: [SignalIndex; N], sink: &mut Sink<'_>) {
     let Some(Snapshot { bytes, t_ns }) = file.read_for(signals, sink) else { return };
     let values = keyed(bytes, keys);
     report_values(file, (keys, values), t_ns, signals, sink);

@@ -94,6 +94,9 @@ impl StackTree {
     }
 }
 
+/// Files that PyTorch Geometric generates from its layers, in a temporary directory.
+const GENERATED: &str = "torch_geometric.";
+
 impl Store {
     /// Where in the program a stack is: the innermost frame outside libraries, and the frame below which it was called. The
     /// files of libraries have folders in their names.
@@ -118,7 +121,7 @@ impl Store {
     pub fn own_frames<'s>(&'s self, frames: &'s [NameId]) -> impl Iterator<Item = &'s str> {
         let is_own = |frame: &&str| {
             let file = frame.rsplit_once(" (").map_or("", |(_, file)| file);
-            !file.is_empty() && !file.contains('/') && !file.starts_with('<')
+            !file.is_empty() && !file.contains('/') && !file.starts_with('<') && !file.starts_with(GENERATED)
         };
         frames.iter().map(|frame| self.name(*frame)).filter(is_own)
     }

@@ -16,6 +16,7 @@ use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
 use crate::findings::number::Number;
+use crate::findings::repeated_work;
 use crate::findings::sampled_places::SampledPlaces;
 use crate::findings::stated_numbers::StatedNumbers;
 
@@ -49,6 +50,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         summary(evidence, &input, facts)
     })
     .with_claim(Claim::Phases(input.slots()));
+    let finding = repeated_work::describe(evidence.store, DATA_WAIT, finding);
     let at_starts = at_epoch_starts(evidence, &input);
     let finding = first_epoch::describe(evidence, &input, uneven_steps(evidence, &input, at_starts, finding));
     let mut finding = sampled::describe(evidence, place(evidence, &input, at_starts, finding));
