@@ -121,7 +121,7 @@ def test_a_phase_that_only_waits_is_named_with_its_line(tmp_path: Path) -> None:
         ("transforms", "data-bound", ".forward (torch_geometric/transforms/", "as pre_transform, which stores"),
     ],
 )
-def test_what_a_graph_library_does_anew_is_named(
+def test_what_a_graph_library_repeats_is_named(
     mistake: str, kind: str, function: str, advice: str, tmp_path: Path
 ) -> None:
     found = with_stacks(mistake, kind, tmp_path)

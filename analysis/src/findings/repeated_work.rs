@@ -1,4 +1,4 @@
-//! Work that a graph library does anew each time though once is enough, by the functions that sampled stacks go through.
+//! Work that a graph library does again each time though once is enough, by the functions that sampled stacks go through.
 
 use gnntop_wire::phase::{DATA_WAIT, FORWARD};
 
@@ -26,7 +26,7 @@ const KNOWN: [Known; 2] = [
         is_it: |function, file| function == "gcn_norm" && file.starts_with("torch_geometric/"),
         advice: "normalise the graph once: GCNConv(cached=True) if it stays the same, or the transform GCNNorm and GCNConv(normalize=False)",
     },
-    // In what a dataset's items are made of. What is drawn at random has to be drawn anew.
+    // In what a dataset's items are made of. What is drawn at random has to be drawn again.
     Known {
         phase: DATA_WAIT,
         is_it: |function, file| {

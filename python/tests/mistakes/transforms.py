@@ -1,4 +1,4 @@
-"""What is the same for a graph in every epoch is computed anew whenever it is loaded."""
+"""What is the same for a graph in every epoch is computed again whenever it is loaded."""
 
 import torch
 from torch import nn
