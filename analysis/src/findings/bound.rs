@@ -16,6 +16,10 @@ const DOUBLE: &str = "float64";
 /// Embeddings with this much of the parameters, in percent, are what an optimizer that goes through all of them works on.
 const MOSTLY: u64 = 50;
 
+/// Where the lines of the forward pass are known.
+const BACKWARD_ADVICE: &str =
+    "see which layer takes most of it, by the lines above or with `gnntop trace`, then try a larger batch";
+
 /// The finding; `None` if nothing bounds the run, or another finding says so.
 pub(super) fn finding(verdict: &Verdict, findings: &Findings, store: &Store) -> Option<Finding> {
     let (phase, share) = verdict.bound.as_ref().filter(|_| verdict.is_settled && verdict.bare_ns.is_none())?;
@@ -54,16 +58,18 @@ pub(super) fn finding(verdict: &Verdict, findings: &Findings, store: &Store) -> 
                 .with_advice("see where it waits: run it with gnntop run --stacks 20, or look at its stack (py-spy dump, gdb -p)"),
         );
     }
-    let places = SampledPlaces::in_phase(store, phase);
+    // A backward pass is no Python, and does what follows from the forward pass.
+    let shown = if phase == BACKWARD { FORWARD } else { phase };
+    let places = SampledPlaces::in_phase(store, shown);
     let finding = repeated_work::describe(store, phase, of_parameters(phase, store.session(), finding));
     let finding = match phase.as_str() {
-        // What it calls is no Python.
-        BACKWARD => finding,
-        _ => finding.with_evidence_lines(|facts| places.lines(facts, phase)),
+        OPTIMIZER => finding, // one line calls it
+        _ => finding.with_evidence_lines(|facts| places.lines(facts, shown)),
     };
     let mut finding = finding.with_advice(match phase.as_str() {
         OPTIMIZER => optimizer_advice(store.session().settings()).to_owned(),
         FORWARD if places.all > 0 => forward_advice(places.line()),
+        BACKWARD if places.all > 0 => BACKWARD_ADVICE.to_owned(),
         _ => advice(phase).to_owned(),
     });
     finding.advice.truncate(1); // what to try first
@@ -108,8 +114,10 @@ fn optimizer_advice(settings: Option<&str>) -> &'static str {
 
 /// By the line in which most of the forward pass is, if there is one.
 fn forward_advice(line: Option<&str>) -> String {
-    let place = line.map_or("the lines above".to_owned(), |line| format!("{line}, where most of it is"));
-    format!("make {place} cheaper, then try a larger batch")
+    match line {
+        Some(line) => format!("make {line} cheaper, where most of it is; then try a larger batch"),
+        None => "make the lines above cheaper, then try a larger batch".to_owned(),
+    }
 }
 
 fn advice(phase: &str) -> &'static str {

@@ -20,11 +20,29 @@ struct Known {
     advice: &'static str,
 }
 
-const KNOWN: [Known; 2] = [
+/// What prepares a graph for a layer, and gives the same for the same graph (`torch_geometric.utils`).
+const PREPARES: [&str; 9] = [
+    "add_remaining_self_loops",
+    "add_self_loops",
+    "coalesce",
+    "degree",
+    "get_laplacian",
+    "remove_self_loops",
+    "sort_edge_index",
+    "to_dense_adj",
+    "to_undirected",
+];
+
+const KNOWN: [Known; 3] = [
     Known {
         phase: FORWARD,
         is_it: |function, file| function == "gcn_norm" && file.starts_with("torch_geometric/"),
         advice: "normalise the graph once: GCNConv(cached=True) if it stays the same, or the transform GCNNorm and GCNConv(normalize=False)",
+    },
+    Known {
+        phase: FORWARD,
+        is_it: |function, file| PREPARES.contains(&function) && file.starts_with("torch_geometric/utils/"),
+        advice: "do this once if the graph stays the same: before the loop, or in a transform",
     },
     // In what a dataset's items are made of. What is drawn at random has to be drawn again.
     Known {
@@ -40,18 +58,19 @@ const KNOWN: [Known; 2] = [
 
 /// Adds such work in this phase, with what to do about it.
 pub(super) fn describe(store: &Store, phase: &str, finding: Finding) -> Finding {
-    let Some(known) = KNOWN.iter().find(|known| known.phase == phase) else { return finding };
-    let found =
-        stacks_through(store, phase, |frame| parts(frame).is_some_and(|(name, file)| (known.is_it)(name, file)));
-    let Some((function, stacks)) =
-        found.most.filter(|(_, stacks)| *stacks >= FEWEST && *stacks as f64 >= LEAST_SHARE * found.all as f64)
-    else {
+    let found = KNOWN.iter().filter(|known| known.phase == phase).filter_map(|known| {
+        let is_it = |frame: &str| parts(frame).is_some_and(|(function, file)| (known.is_it)(function, file));
+        Some((known, stacks_through(store, phase, is_it)?))
+    });
+    // Of equally many the first: it calls the others.
+    let Some((known, found)) = found.rev().max_by_key(|(_, found)| found.stacks) else { return finding };
+    if found.stacks < FEWEST || (found.stacks as f64) < LEAST_SHARE * found.all as f64 {
         return finding;
-    };
+    }
     finding
         .with_evidence_from(|facts| {
-            let stacks = facts.about(&function, |facts| facts.count(Number::Stacks, stacks));
-            format!("{stacks} of {} stacks sampled in {phase} are in {function}", count(found.all))
+            let stacks = facts.about(&found.function, |facts| facts.count(Number::Stacks, found.stacks));
+            format!("{stacks} of {} stacks sampled in {phase} are in {}", count(found.all), found.function)
         })
         .with_advice(known.advice)
 }
@@ -99,6 +118,26 @@ mod tests {
         assert!(it.evidence.iter().any(|line| line == said), "{it:#?}");
         assert!(it.advice[0].contains("cached=True"), "{it:#?}");
         assert!(!run(3).advice[0].contains("cached=True"), "a tenth");
+    }
+
+    #[test]
+    fn what_prepares_a_graph_is_named_unless_it_is_a_part_of_more() {
+        let own = ["forward", "Net.forward (net.py:14)"];
+        let loops = "add_remaining_self_loops (torch_geometric/utils/loop.py:650)";
+        let run = |inner: &[&str]| {
+            let path = [&own[..], inner].concat();
+            found(vec![("forward", 30 * MS), ("backward", 9 * MS)], FindingKind::Bound, &[(&path, 40), (&own, 9)])
+        };
+        let it = run(&[
+            "to_undirected (torch_geometric/utils/undirected.py:70)",
+            "coalesce (torch_geometric/utils/_coalesce.py:9)",
+        ]);
+        assert!(it.evidence[0].contains("40 of 49 stacks sampled in forward are in to_undirected"), "{it:#?}");
+        assert!(it.advice[0].starts_with("do this once if the graph"), "{it:#?}");
+        let norm = run(&["gcn_norm (torch_geometric/nn/conv/gcn_conv.py:99)", loops]);
+        assert!(norm.evidence[0].contains("gcn_norm") && norm.advice[0].contains("cached=True"), "{norm:#?}");
+        let other = run(&["to_undirected (networkx/convert.py:70)"]);
+        assert!(other.advice[0].starts_with("make Net.forward (net.py:14) cheaper"), "{other:#?}");
     }
 
     #[test]

@@ -90,23 +90,27 @@ impl SampledPlaces {
     }
 }
 
-/// The stacks of a phase, and those that go through the function that most of them do, without its line.
+/// A function through which stacks of a phase go.
 pub(super) struct StacksThrough {
+    /// With its file, without its line.
+    pub function: String,
+    pub stacks: u64,
+    /// Stacks of the phase.
     pub all: u64,
-    pub most: Option<(String, u64)>,
 }
 
-/// How many stacks of this phase go through a function of which this is true.
-pub(super) fn stacks_through(store: &Store, phase: &str, is_it: impl Fn(&str) -> bool) -> StacksThrough {
+/// Of the functions of which this is true, the one through which most stacks of this phase go: of each stack the outermost.
+pub(super) fn stacks_through(store: &Store, phase: &str, is_it: impl Fn(&str) -> bool) -> Option<StacksThrough> {
     let (mut all, mut through) = (0, BTreeMap::<String, u64>::new());
     for (frames, count) in store.sampled().stacks() {
         let Some((_, frames)) = frames.split_last().filter(|(of, _)| store.name(**of) == phase) else { continue };
         all += count;
-        if let Some(frame) = frames.iter().map(|frame| store.name(*frame)).find(|frame| is_it(frame)) {
+        if let Some(frame) = frames.iter().rev().map(|frame| store.name(*frame)).find(|frame| is_it(frame)) {
             *through.entry(without_line(frame)).or_default() += count;
         }
     }
-    StacksThrough { all, most: through.into_iter().max_by_key(|(_, stacks)| *stacks) }
+    let (function, stacks) = through.into_iter().max_by_key(|(_, stacks)| *stacks)?;
+    Some(StacksThrough { function, stacks, all })
 }
 
 /// Whether this is said instead of a place, such as where frames could not be read in time: `(over before it was read)`.
