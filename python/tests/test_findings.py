@@ -35,6 +35,7 @@ NAMED = {
     "logs": ("gap", '"wandb log"'),
     "embeds": ("bound", "99 % of the parameters are in embeddings with dense gradients"),
     "double": ("bound", "most parameters are float64\nuse float32"),
+    "debugs": ("debugging", "meant for debugging: anomaly detection\ntrain without torch.autograd.detect_anomaly()"),
     "judges": ("validation", "the model runs 41 times, mostly without a backward pass"),
     "sorts": (
         "data-bound",

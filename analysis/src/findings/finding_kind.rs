@@ -49,6 +49,9 @@ pub enum FindingKind {
     /// Another thread of the program holds the interpreter that the training thread wants.
     #[strum(message = "waits for the interpreter")]
     Interpreter,
+    /// What is meant for debugging is on.
+    #[strum(message = "debugging switches")]
+    Debugging,
     /// Functions that are compiled again and again.
     #[strum(message = "recompilation")]
     Recompilation,

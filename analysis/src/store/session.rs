@@ -140,6 +140,11 @@ impl StoredSession {
         self.other_fact("settings")
     }
 
+    /// What is meant for debugging and was on in its first forward pass.
+    pub fn debugging(&self) -> Option<&str> {
+        self.other_fact("debugging")
+    }
+
     /// Whether a library runs the training loop and calls the program in it: Lightning, or transformers' `Trainer`.
     pub fn has_loop_of_library(&self) -> bool {
         let is_one = |name: &str| matches!(name, "lightning" | "pytorch_lightning" | "transformers");

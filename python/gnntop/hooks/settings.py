@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
+from .._environment import variable
 from . import loop, model_parameters, roots, training_set
 from .patching import guarded, on_uninstall
 
@@ -23,6 +24,8 @@ def install(torch: ModuleType) -> None:
         if torch._C._get_tracing_state() is not None:
             return soon()  # shapes that are read would be in the graph
         _native.fact("settings", ", ".join(_settings(torch)))
+        if debugging := ", ".join(_debugging(torch)):
+            _native.fact("debugging", debugging)
         model_parameters.publish(torch)
         training_set.publish_workers(roots.loaders)
         if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -50,6 +53,22 @@ def _settings(torch: ModuleType) -> Iterator[str]:
         yield from _switch("cudnn.benchmark", lambda: torch.backends.cudnn.benchmark)
     threads = torch.get_num_threads()
     yield f"{threads} thread{'s' if threads != 1 else ''}"
+
+
+def _debugging(torch: ModuleType) -> Iterator[str]:
+    """What makes a training slower to find its faults, and is on."""
+    if torch.is_anomaly_enabled():
+        yield "anomaly detection"
+    variables: list[tuple[str, tuple[str, ...]]] = [("PYTHONMALLOC", ("debug", "malloc_debug", "pymalloc_debug"))]
+    if torch.cuda.is_initialized():
+        variables.append(("CUDA_LAUNCH_BLOCKING", ("1",)))
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        variables.append(("TORCH_DISTRIBUTED_DEBUG", ("DETAIL",)))
+    for name, values in variables:
+        if variable(name) in values:
+            yield f"{name}={variable(name)}"
+    if sys.flags.dev_mode:
+        yield "Python's development mode"
 
 
 def _switch(name: str, read: Callable[[], Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ mod check;
 mod contention;
 mod cpu_clock;
 mod data_bound;
+mod debugging;
 mod denormals;
 mod divergence;
 mod doubtful_energy;
@@ -48,7 +49,7 @@ use super::evidence::StepEvidence;
 use super::finding::{Finding, FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [StepCheck; 36] = [
+static ALL: [StepCheck; 37] = [
     StepCheck::new(FindingKind::Hang, hang::check),
     StepCheck::over_steps(FindingKind::Spike, spike::check).of_single_steps(),
     StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check).of_single_steps(),
@@ -62,6 +63,7 @@ static ALL: [StepCheck; 36] = [
     StepCheck::over_steps(FindingKind::Validation, validation::check),
     StepCheck::over_steps(FindingKind::IdlePhase, idle_phase::check),
     StepCheck::over_steps(FindingKind::Interpreter, interpreter::check),
+    StepCheck::new(FindingKind::Debugging, debugging::check),
     StepCheck::over_steps(FindingKind::Recompilation, recompilation::check),
     StepCheck::over_steps(FindingKind::PageFaults, page_faults::check),
     StepCheck::over_steps(FindingKind::Denormals, denormals::check),
