@@ -64,12 +64,13 @@ pub(super) fn finding(verdict: &Verdict, findings: &Findings, store: &Store) -> 
     let finding = repeated_work::describe(store, phase, of_parameters(phase, store.session(), finding));
     let finding = match phase.as_str() {
         OPTIMIZER => finding, // one line calls it
+        _ if !places.are_enough() => finding,
         _ => finding.with_evidence_lines(|facts| places.lines(facts, shown)),
     };
     let mut finding = finding.with_advice(match phase.as_str() {
         OPTIMIZER => optimizer_advice(store.session().settings()).to_owned(),
-        FORWARD if places.all > 0 => forward_advice(places.line()),
-        BACKWARD if places.all > 0 => BACKWARD_ADVICE.to_owned(),
+        FORWARD if places.are_enough() => forward_advice(places.line()),
+        BACKWARD if places.are_enough() => BACKWARD_ADVICE.to_owned(),
         _ => advice(phase).to_owned(),
     });
     finding.advice.truncate(1); // what to try first

@@ -14,8 +14,10 @@ use crate::store::Store;
 const NAMED: usize = 3;
 /// What is between a call of a module and its `forward`.
 const MODULE_CALL: &str = "(torch/nn/modules/module.py:";
-/// A line is worth a look first from this share of the stacks.
+/// A line is worth a look first from this share of the stacks...
 const MOSTLY: f64 = 0.5;
+/// ...of which there are this many: one or two say little.
+const FEWEST: u64 = 5;
 
 /// A place in the program.
 struct SampledPlace {
@@ -76,7 +78,15 @@ impl SampledPlaces {
     /// The program's line in which most of the time passes, if there is one.
     pub(super) fn line(&self) -> Option<&str> {
         let first = self.places.first().filter(|first| first.stacks as f64 >= MOSTLY * self.all as f64)?;
+        if !self.are_enough() {
+            return None;
+        }
         first.line.as_deref()
+    }
+
+    /// Whether there are enough stacks to say where most of the time passes.
+    pub(super) fn are_enough(&self) -> bool {
+        self.all >= FEWEST
     }
 
     /// A line for each of the first places.

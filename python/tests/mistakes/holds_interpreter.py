@@ -19,7 +19,7 @@ done = threading.Event()
 threading.Thread(target=count_words).start()
 model = nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for _ in range(40):
+for _ in range(200):
     optimizer.zero_grad()
     model(torch.randn(64, 64)).square().mean().backward()
     optimizer.step()
