@@ -56,13 +56,17 @@ _ZIP = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
 
 
 class _TorchFinder:
-    """First in ``sys.meta_path``: at the first search for torch it installs the hooks and removes itself."""
+    """First in ``sys.meta_path``: at the first search for torch it installs the hooks and removes itself.
+
+    Also at the first search for a part of torch: a finder that another library has put in front of it may have found
+    torch itself.
+    """
 
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
         """Finds what the finders after it find."""
-        if name != "torch":
+        if name != "torch" and not (name.startswith("torch.") and "torch" in sys.modules):
             return None
         try:
             place = sys.meta_path.index(self)

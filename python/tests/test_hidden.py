@@ -53,6 +53,24 @@ def test_a_program_that_has_replaced_the_finders_is_told_of_it(tmp_path: Path) -
     assert b"sys.meta_path, where gnntop waits for torch, was replaced before torch was imported" in done.stderr
 
 
+# As comet_ml's: for the modules that it changes it asks Python's own finder, and nobody else.
+FIRST = """
+import sys
+from importlib.machinery import PathFinder
+class First:
+    def find_spec(self, name, path=None, target=None):
+        return PathFinder.find_spec(name, path, target) if {it} else None
+sys.meta_path.insert(0, First())
+train(20)
+"""
+
+
+@pytest.mark.parametrize("it", ["name == 'torch'", "name.partition('.')[0] == 'torch'"], ids=["torch", "its parts too"])
+def test_a_finder_that_finds_torch_first_hides_nothing(it: str, tmp_path: Path) -> None:
+    _, seen = under_gnntop(FIRST.format(it=it), tmp_path)
+    assert steps_of(seen) == 20
+
+
 # A sandbox for code that nobody has read would end the process for files that it does not expect, as torch's own.
 LOOKS = """
 import os, sys

@@ -8,7 +8,7 @@ import importlib
 import signal
 import sys
 import threading
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -217,6 +217,25 @@ last = len(seen)
     assert (module.seen, type(module.__spec__)) == ([0], ModuleSpec)
     with pytest.raises(ValueError, match=r"^$"):
         importlib.import_module("joined_ill")
+
+
+def test_a_module_that_another_finder_finds_first_is_hooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class First:
+        """Finds the package, and not its parts."""
+
+        def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+            return PathFinder.find_spec(name, path, target) if name == "found_first" else None
+
+    package = tmp_path / "found_first"
+    package.mkdir()
+    (package / "__init__.py").write_text("from . import part\nlast = part.value\n")
+    (package / "part.py").write_text("value = 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    seen: list[int] = []
+    when_imported("found_first", lambda module: seen.append(module.last))
+    monkeypatch.setattr(sys, "meta_path", [First(), *sys.meta_path])
+    module = importlib.import_module("found_first")
+    assert (seen, type(module.__spec__)) == ([3], ModuleSpec)
 
 
 def test_arguments_given_by_name_are_seen_where_they_are_named() -> None:

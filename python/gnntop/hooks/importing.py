@@ -22,6 +22,7 @@ class _Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name not in self.waiting or name in self._busy:
+            self._catch(name.rpartition(".")[0])
             return None
         self._busy.add(name)
         try:
@@ -33,6 +34,11 @@ class _Finder:
         if spec is not None and hasattr(spec.loader, "exec_module"):
             _call_after(spec, self)
         return spec
+
+    def _catch(self, parent: str) -> None:
+        """Waits for the end of a module's import that another library's finder, in front of this one, has begun."""
+        if parent in self.waiting:
+            _watch(sys.modules.get(parent))
 
     def imported(self, module: ModuleType) -> None:
         """A module has been imported in full."""
@@ -75,6 +81,12 @@ class _Initializing(ModuleSpec):
                 _finder.imported(module)
 
 
+def _watch(module: ModuleType | None) -> None:
+    spec = getattr(module, "__spec__", None)
+    if type(spec) is ModuleSpec and getattr(spec, "_initializing", False):
+        spec.__class__ = _Initializing
+
+
 def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
     """Calls ``call`` with the module of this name: now if it is already imported, else right after its import.
 
@@ -85,8 +97,7 @@ def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
     if module is not None and not getattr(spec, "_initializing", False):
         call(module)
         return
-    if type(spec) is ModuleSpec:
-        spec.__class__ = _Initializing  # a program was joined in the middle of this import
+    _watch(module)  # a program was joined in the middle of this import
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     _finder.waiting.setdefault(name, []).append(call)
