@@ -15,10 +15,11 @@ pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo
 # Somewhat less than docs/findings.md has: a change of a check may lose one, not several.
 RECALL, PLACES, FIRST_CAUSES = 0.9, 0.9, 0.92
 FALSE_ON_CLEAN = 0
-# The same of recordings/unseen, whose machine was busy, and of recordings/unseen2, where clean ones have some.
-UNSEEN_RECALL, UNSEEN_FIRST_CAUSES = 0.95, 0.85
-UNSEEN_PLACES = {"unseen": 0.85, "unseen2": 0.7}
-UNSEEN_FALSE_ON_CLEAN = {"unseen": 0, "unseen2": 3}
+# The same of programs that nobody here had seen; checks were changed for most of what was wrong in the first two.
+UNSEEN_RECALL = {"unseen": 0.95, "unseen2": 0.95, "unseen3": 0.85}
+UNSEEN_FIRST_CAUSES = {"unseen": 0.85, "unseen2": 0.85, "unseen3": 0.75}
+UNSEEN_PLACES = {"unseen": 0.85, "unseen2": 0.7, "unseen3": 0.85}
+UNSEEN_FALSE_ON_CLEAN = {"unseen": 0, "unseen2": 3, "unseen3": 1}
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def unseen(request: pytest.FixtureRequest) -> Unseen:
 def test_programs_that_nobody_had_seen_keep_their_findings(unseen: Unseen) -> None:
     folder, scored = unseen
     found = [not one.missed() for one in scored if not one.is_clean]
-    assert share(found) >= UNSEEN_RECALL, [(one.label.name, one.missed()) for one in scored if one.missed()]
+    assert share(found) >= UNSEEN_RECALL[folder], [(one.label.name, one.missed()) for one in scored if one.missed()]
     false = {one.label.name: [it["kind"] for it in one.false()] for one in scored if one.is_clean and one.false()}
     assert len(false) <= UNSEEN_FALSE_ON_CLEAN[folder], false
 
@@ -86,4 +87,4 @@ def test_programs_that_nobody_had_seen_keep_their_places_and_first_causes(unseen
     places = [(one.label.name, *place) for one in scored for place in one.places()]
     assert share([is_named for *_, is_named in places]) >= UNSEEN_PLACES[folder], [it for it in places if not it[-1]]
     firsts = {one.label.name: one.first_cause() for one in scored if one.first_cause() is not None}
-    assert share([bool(is_right) for is_right in firsts.values()]) >= UNSEEN_FIRST_CAUSES, firsts
+    assert share([bool(is_right) for is_right in firsts.values()]) >= UNSEEN_FIRST_CAUSES[folder], firsts

@@ -80,6 +80,15 @@ impl<'a> WaitingCall<'a> {
             && matches!(self.target, Some(Self::PIPE | Self::SOCKET | Self::TERMINAL))
     }
 
+    /// Whether it waits for time to pass, or for what another program sends: not for a thread of its own, nor a device.
+    pub fn is_idle(&self) -> bool {
+        match self.name {
+            "nanosleep" | "clock_nanosleep" | "recv" | "recvfrom" | "recvmsg" | "connect" => true,
+            "read" | "readv" => matches!(self.target, Some(Self::PIPE | Self::SOCKET | Self::TERMINAL)),
+            _ => false,
+        }
+    }
+
     /// Whether it reads from a file.
     pub fn is_file_read(&self) -> bool {
         matches!(self.name, "read" | "pread" | "readv" | "preadv") && self.filesystem.is_some()

@@ -3,6 +3,9 @@
 
 use super::evidence::StepEvidence;
 
+/// What to do where loader workers are started again.
+pub(super) const KEEP_WORKERS: &str = "keep the loader's workers from one epoch to the next (persistent_workers=True)";
+
 /// It is most of a time.
 const MOSTLY: f64 = 0.5;
 

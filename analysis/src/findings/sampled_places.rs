@@ -36,6 +36,8 @@ pub(super) struct SampledPlaces {
     pub all: u64,
     /// Those that wait to write to another program, or to a terminal.
     pub writing: u64,
+    /// Those that wait for time to pass, or for what another program sends.
+    pub idle: u64,
     /// Whether no stacks are sampled of a program that has them.
     pub are_off: bool,
 }
@@ -45,7 +47,7 @@ impl SampledPlaces {
     pub(super) fn in_phase(store: &Store, phase: &str) -> Self {
         let is_python = store.session().info().is_some_and(|info| info.origin == Origin::Python);
         let are_off = is_python && store.sampled().is_empty();
-        let mut found = Self { places: Vec::new(), all: 0, writing: 0, are_off };
+        let mut found = Self { places: Vec::new(), all: 0, writing: 0, idle: 0, are_off };
         for (frames, count) in store.sampled().stacks() {
             let Some((outermost, frames)) = frames.split_last().filter(|(_, frames)| !frames.is_empty()) else {
                 continue;
@@ -66,6 +68,7 @@ impl SampledPlaces {
         let text = [Some(place), called, waits].into_iter().flatten().collect::<String>();
         self.all += count;
         self.writing += if call.is_some_and(|call| call.is_output()) { count } else { 0 };
+        self.idle += if call.is_some_and(|call| call.is_idle()) { count } else { 0 };
         match self.places.iter_mut().find(|known| known.text == text) {
             Some(known) => known.stacks += count,
             None => {

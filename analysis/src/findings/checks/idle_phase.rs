@@ -1,5 +1,6 @@
 //! A phase that is to compute and waits: the process uses far less of a core than its phases take time, without a GPU that would
-//! compute meanwhile. Something in the phase sleeps, asks a network or a disk, or waits for a lock.
+//! compute meanwhile. Something in the phase sleeps, asks a network or a disk, or waits for a lock. Or the stacks of a phase are in
+//! calls that sleep or wait for another program, whatever else computes.
 
 use gnntop_wire::Quantity;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
@@ -16,10 +17,40 @@ use crate::store::GAP;
 /// Reported from this share of the time in which it neither computes nor waits where it should.
 const WORTH_REPORTING: f64 = 0.2;
 /// Phases and the gap in which a process may wait.
-const WAITING: [&str; 6] = [DATA_WAIT, ALL_REDUCE, RECEIVE, SEND, GAP, "checkpoint"];
+const WAITING: [&str; 7] = [DATA_WAIT, ALL_REDUCE, RECEIVE, SEND, GAP, "checkpoint", "compile"];
+/// Stacks that say how much of a phase waits.
+const ENOUGH: u64 = 20;
+/// Reported from this share of the time in such calls.
+const IN_CALLS: f64 = 0.1;
 
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    match in_calls(evidence) {
+        Some(finding) => finding.into(),
+        None => by_cpu_time(evidence),
+    }
+}
+
+/// The phase most of whose stacks are in calls that wait, for as much of the time.
+fn in_calls(evidence: &StepEvidence<'_>) -> Option<Finding> {
+    let waits =
+        evidence.store.phases().iter().filter(|phase| !WAITING.contains(&phase.text.as_str())).filter_map(|phase| {
+            let places = SampledPlaces::in_phase(evidence.store, &phase.text);
+            let of_phase = places.idle as f64 / places.all.max(1) as f64;
+            let share = of_phase * evidence.share(evidence.phase_total_ns(phase.slot));
+            (places.idle >= ENOUGH && share >= IN_CALLS).then_some((phase, places, share))
+        });
+    let (phase, places, share) = waits.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let text = phase.text.as_str();
+    let finding = Finding::for_run(FindingKind::IdlePhase, Confidence::High, Some(share), |facts| {
+        let share = facts.share(Number::OfTime, share);
+        format!("{text} waits {share} of the time in calls that sleep or wait for another program")
+    });
+    let finding = finding.with_evidence_lines(|facts| places.lines(facts, text)).with_advice(ADVICE);
+    Some(finding.with_claim(Claim::Phases(vec![phase.slot])))
+}
+
+fn by_cpu_time(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let Some(span) = evidence.span_ns() else { return CheckOutcome::Nothing };
     if !evidence.store.hardware().gpus().is_empty() || evidence.store.device().is_some() {
         return CheckOutcome::NotEnough("the program may wait for a GPU".to_owned());
@@ -57,8 +88,11 @@ fn finding(places: &SampledPlaces, (phase, takes): (&str, f64), (idle, cores): (
         format!("{phase} takes {takes} of the time, but the process uses only {cores:.2} cores: it waits there")
     })
     .with_evidence_lines(|facts| places.lines(facts, phase))
-    .with_advice("see what that line waits for: a request, a file, a lock, a sleep or a device that is not measured")
+    .with_advice(ADVICE)
 }
+
+const ADVICE: &str =
+    "see what that line waits for: a request, a file, a lock, a sleep or a device that is not measured";
 
 #[cfg(test)]
 mod tests {
@@ -96,6 +130,27 @@ mod tests {
         );
         assert!((it.share.unwrap() - 0.58).abs() < 0.02 && it.confidence == Confidence::Medium, "{it:#?}");
         assert!(it.evidence[0].starts_with("40 stacks sampled in backward: in ask (net.py:3)"), "{it:#?}");
+    }
+
+    #[test]
+    fn phase_whose_stacks_wait_is_named_although_other_threads_compute() {
+        let in_forward = |call: &str, count| {
+            let readings = [counted("process.cpu_time", Unit::Nanoseconds, |t| t * 1.3e9)];
+            let mut stream = stream(300, |_| StepPlan::default().with_phase("forward", 40 * MS), &readings);
+            let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
+            for (frames, count) in
+                [(&["forward", "main (a.py:9)", call][..], count), (&["forward", "main (a.py:9)"], 50)]
+            {
+                let path = stream.path(frames);
+                stream.event(track, Event::StackSample(StackSample { path, t_ns: START_NS, count, is_repeat: false }));
+            }
+            all_findings(&store_of(stream)).found.into_iter().find(|it| it.kind == FindingKind::IdlePhase)
+        };
+        let it = in_forward("recv of a socket (<system call>)", 60).unwrap();
+        assert!(it.summary.starts_with("forward waits ") && it.confidence == Confidence::High, "{it:#?}");
+        assert!(it.evidence[0].contains("waiting in recv of a socket"), "{it:#?}");
+        assert_eq!(in_forward("futex (<system call>)", 60), None, "a thread of its own may compute meanwhile");
+        assert_eq!(in_forward("recv of a socket (<system call>)", 9), None, "few");
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! logarithms are tested as well. A step that only waited for a CPU is not a spike: [`super::contention`] reports it.
 //! Nor is the time between steps looked at here, but by [`super::gap`], and a rollout before a step is a phase of its own.
 
-use gnntop_wire::phase::VALIDATION;
+use gnntop_wire::phase::{DATA_WAIT, VALIDATION};
 
 use crate::findings::claim::Claim;
+use crate::findings::epoch_starts;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED, Severity};
 use crate::findings::number::Number;
@@ -82,12 +83,31 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         finding.severity = finding.severity.min(Severity::Minor);
     }
     let finding = match rhythm(evidence, &spikes) {
-        Some(every) => finding
-            .with_evidence_from(|facts| format!("they come every {} steps", facts.count(Number::EverySteps, every)))
-            .with_advice("look for work that the program does at that interval"),
+        Some(every) => {
+            let finding = finding.with_evidence_from(|facts| {
+                format!("they come every {} steps", facts.count(Number::EverySteps, every))
+            });
+            match are_first_waits(evidence, &spikes) {
+                true => finding
+                    .with_evidence("each waits for the first batch of an epoch")
+                    .with_advice(epoch_starts::KEEP_WORKERS),
+                false => finding.with_advice("look for work that the program does at that interval"),
+            }
+        }
         None => finding.with_advice("open one of these steps: its phases, marks, page faults and context switches"),
     };
     finding.into()
+}
+
+/// Whether most of these steps begin epochs and wait for loader workers meanwhile.
+fn are_first_waits(evidence: &StepEvidence<'_>, spikes: &[usize]) -> bool {
+    let has_workers = evidence.store.session().loader_workers().is_some_and(|workers| workers > 0);
+    let Some(wait) = evidence.store.phases().iter().find(|phase| &*phase.text == DATA_WAIT) else { return false };
+    let waits = |row: &&usize| {
+        let wait_ns = evidence.timed[**row].phase_ns(wait.slot) as f64;
+        evidence.begins_epoch(**row) && wait_ns > 0.5 * evidence.excess_ns(**row)
+    };
+    has_workers && spikes.iter().filter(waits).count() * 4 >= spikes.len() * 3
 }
 
 fn ratio(evidence: &StepEvidence<'_>, row: usize) -> f64 {

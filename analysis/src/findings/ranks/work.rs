@@ -14,6 +14,8 @@ use crate::store::{Point, SessionState, StepRow};
 
 /// Work may differ from the set by this share...
 const SLACK: f64 = 0.05;
+/// One rank goes at most this often through the set in an epoch: more, and its batches count something else.
+const MOST_TIMES: f64 = 1.5;
 /// Rows of a rank that are looked at.
 const NEWEST: usize = 16_384;
 
@@ -42,6 +44,9 @@ pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
         _ => epoch(&counted, false),
     };
     match judged {
+        Ok(epoch) if epoch.work.iter().any(|work| *work as f64 > MOST_TIMES * set + epoch.batch as f64) => {
+            CheckOutcome::NotEnough("batches count something else than samples of the training set".to_owned())
+        }
         Ok(epoch) => check_epoch(set, &epoch, certainty),
         Err(reason) => CheckOutcome::NotEnough(reason.to_string()),
     }
