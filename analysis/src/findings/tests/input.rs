@@ -316,6 +316,27 @@ fn wait_at_the_start_of_epochs_is_for_workers_where_there_are_any() {
 }
 
 #[test]
+fn spikes_that_wait_for_the_first_batches_of_epochs_are_those_of_workers() {
+    let spikes = |workers: u64| {
+        let wait = |step: u64| if step.is_multiple_of(20) { 80 * MS } else { MS };
+        let plan = |step: u64| StepPlan { epoch: step / 20, ..with_phase("data wait", wait(step)) };
+        let mut stream = stream(300, plan, &[]);
+        stream.define(Definition::Fact(Fact::LoaderWorkers(workers)));
+        let found = all_findings(&store_of(stream)).found;
+        assert!(found.iter().all(|finding| finding.kind != FindingKind::DataBound), "too little for that: {found:#?}");
+        found.into_iter().find(|finding| finding.kind == FindingKind::Spike).unwrap()
+    };
+    let some = spikes(2);
+    assert_contains(
+        &some,
+        FindingKind::Spike,
+        &["they come every 20 steps", "each waits for the first batch of an epoch"],
+    );
+    assert!(some.advice[0].starts_with("keep the loader's workers"), "{some:#?}");
+    assert_eq!(spikes(0).advice, ["look for work that the program does at that interval"]);
+}
+
+#[test]
 fn what_comes_before_the_first_batch_of_an_epoch_is_not_making_its_items() {
     let mut stream = StreamBuilder::from_info(&SessionInfo { origin: Origin::Python, ..session_info("sorts") });
     let main = stream.track(TrackRole::Training, "main");
