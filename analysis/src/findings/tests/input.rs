@@ -318,9 +318,9 @@ fn wait_at_the_start_of_epochs_is_for_workers_where_there_are_any() {
 #[test]
 fn spikes_that_wait_for_the_first_batches_of_epochs_are_those_of_workers() {
     let spikes = |workers: u64| {
-        let wait = |step: u64| if step.is_multiple_of(20) { 80 * MS } else { MS };
+        let wait = |step: u64| if step.is_multiple_of(20) { 70 * MS } else { MS };
         let plan = |step: u64| StepPlan { epoch: step / 20, ..with_phase("data wait", wait(step)) };
-        let mut stream = stream(300, plan, &[]);
+        let mut stream = stream(150, plan, &[]);
         stream.define(Definition::Fact(Fact::LoaderWorkers(workers)));
         let found = all_findings(&store_of(stream)).found;
         assert!(found.iter().all(|finding| finding.kind != FindingKind::DataBound), "too little for that: {found:#?}");
