@@ -163,8 +163,7 @@ fn f32_kernels(table: &Table, adjacency: &Adjacency, width: usize, values: &[f32
     });
     drop(holders);
     let mut dots = vec![0f32; edges];
-    let dot =
-        Messages { op: EdgeOp::Dot, rhs: Rows::new(x, Endpoint::Destination), per_head: false, ..weighted };
+    let dot = Messages { op: EdgeOp::Dot, rhs: Rows::new(x, Endpoint::Destination), per_head: false, ..weighted };
     table.row(&format!("sddmm dot (backward w), F {width}"), rows + written + 8 * edges, || {
         edge_rows(adjacency, &dot, &mut dots);
     });

@@ -101,7 +101,11 @@ fn measure<M: NodeModel>(dataset: &NodeDataset, mut trainer: Learner<M>, samplin
         let labelled = LabelledRows::new(0..batch.seeds as u32, &batch.labels).unwrap();
         let features = (!in_place).then(|| batch.take_features().unwrap());
         let table = FeatureRows::InPlace { table: &dataset.features, nodes: &batch.nodes };
-        let input = NodeInput { features: features.as_ref().map_or(table, FeatureRows::from), layers: &batch.layers, labelled: &labelled };
+        let input = NodeInput {
+            features: features.as_ref().map_or(table, FeatureRows::from),
+            layers: &batch.layers,
+            labelled: &labelled,
+        };
         let outcome = trainer.forward(&input, Pass::Train { seed }).unwrap();
         let forward = now(start);
         let gradients = outcome.loss.backward().unwrap();

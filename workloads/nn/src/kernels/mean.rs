@@ -1,8 +1,8 @@
 //! The mean over in-neighbours on plain slices, for models that keep their activations in their own buffers.
 
-use super::{Selected, Wide};
 use super::gradient::inverse_degrees;
 use super::message::{Messages, Rows, sum_rows};
+use super::{Selected, Wide};
 use gnntop_data::graph::{Adjacency, Direction, Endpoint};
 
 /// Mean of the rows of the sources, `x`, over the edges into every target, `[targets, width]`; 0 for a target without

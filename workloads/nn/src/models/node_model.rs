@@ -73,7 +73,12 @@ pub trait NodeModel: Sized {
     ///
     /// # Errors
     /// As [`forward_with`](Self::forward_with).
-    fn forward<'a>(&self, features: impl Into<FeatureRows<'a>>, layers: &[Arc<Adjacency>], pass: Pass) -> Result<Tensor> {
+    fn forward<'a>(
+        &self,
+        features: impl Into<FeatureRows<'a>>,
+        layers: &[Arc<Adjacency>],
+        pass: Pass,
+    ) -> Result<Tensor> {
         self.forward_with(features, layers, pass, |_| ())
     }
 }

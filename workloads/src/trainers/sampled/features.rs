@@ -37,12 +37,7 @@ impl FeaturePath {
     ///
     /// # Errors
     /// The device has too little memory.
-    pub(super) fn new(
-        dataset: &NodeDataset,
-        model: &impl NodeModel,
-        device: &Device,
-        on_device: bool,
-    ) -> Result<Self> {
+    pub(super) fn new(dataset: &NodeDataset, model: &impl NodeModel, device: &Device, on_device: bool) -> Result<Self> {
         if device.is_cpu() && model.reads_in_place() && dataset.features.dense().is_some() {
             return Ok(Self::InPlace(Arc::clone(&dataset.features)));
         }

@@ -7,7 +7,9 @@ use candle_core::{Result, Tensor};
 
 use super::conv::GcnConv;
 use super::finish::{Dropout, Finish, Fused};
-use crate::kernels::{Buffer, Matrix, MatrixMut, Selected, Workspaces, host_slice, multiply, times, times_into, transposed};
+use crate::kernels::{
+    Buffer, Matrix, MatrixMut, Selected, Workspaces, host_slice, multiply, times, times_into, transposed,
+};
 use crate::models::chain::{ChainLayer, LayerGradients};
 use gnntop_data::graph::{DropMask, SparseMatrix};
 

@@ -5,7 +5,8 @@ use candle_core::Result;
 use super::layer::{Layer, Weights};
 use super::products::ROWS;
 use crate::kernels::{
-    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, Right, Selected, gradient_of_mean, gradient_of_weight, multiply_by,
+    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, Right, Selected, gradient_of_mean, gradient_of_weight,
+    multiply_by,
 };
 use crate::models::chain::{LayerGradients, left};
 use crate::models::sage::order::Order;
