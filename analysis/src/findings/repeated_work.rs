@@ -13,7 +13,7 @@ const LEAST_SHARE: f64 = 0.15;
 const FEWEST: u64 = 5;
 
 /// Work in a phase, and what to do instead.
-struct Known {
+struct RepeatedWork {
     phase: &'static str,
     /// Whether a frame is of this work: its function and file.
     is_it: fn(&str, &str) -> bool,
@@ -33,19 +33,19 @@ const PREPARES: [&str; 9] = [
     "to_undirected",
 ];
 
-const KNOWN: [Known; 3] = [
-    Known {
+const REPEATED: [RepeatedWork; 3] = [
+    RepeatedWork {
         phase: FORWARD,
         is_it: |function, file| function == "gcn_norm" && file.starts_with("torch_geometric/"),
         advice: "normalise the graph once: GCNConv(cached=True) if it stays the same, or the transform GCNNorm and GCNConv(normalize=False)",
     },
-    Known {
+    RepeatedWork {
         phase: FORWARD,
         is_it: |function, file| PREPARES.contains(&function) && file.starts_with("torch_geometric/utils/"),
         advice: "do this once if the graph stays the same: before the loop, or in a transform",
     },
     // In what a dataset's items are made of. What is drawn at random has to be drawn again.
-    Known {
+    RepeatedWork {
         phase: DATA_WAIT,
         is_it: |function, file| {
             file.starts_with("torch_geometric/transforms/")
@@ -58,12 +58,12 @@ const KNOWN: [Known; 3] = [
 
 /// Adds such work in this phase, with what to do about it.
 pub(super) fn describe(store: &Store, phase: &str, finding: Finding) -> Finding {
-    let found = KNOWN.iter().filter(|known| known.phase == phase).filter_map(|known| {
-        let is_it = |frame: &str| parts(frame).is_some_and(|(function, file)| (known.is_it)(function, file));
-        Some((known, stacks_through(store, phase, is_it)?))
+    let found = REPEATED.iter().filter(|work| work.phase == phase).filter_map(|work| {
+        let is_it = |frame: &str| parts(frame).is_some_and(|(function, file)| (work.is_it)(function, file));
+        Some((work, stacks_through(store, phase, is_it)?))
     });
     // Of equally many the first: it calls the others.
-    let Some((known, found)) = found.rev().max_by_key(|(_, found)| found.stacks) else { return finding };
+    let Some((work, found)) = found.rev().max_by_key(|(_, found)| found.stacks) else { return finding };
     if found.stacks < FEWEST || (found.stacks as f64) < LEAST_SHARE * found.all as f64 {
         return finding;
     }
@@ -72,7 +72,7 @@ pub(super) fn describe(store: &Store, phase: &str, finding: Finding) -> Finding 
             let stacks = facts.about(&found.function, |facts| facts.count(Number::Stacks, found.stacks));
             format!("{stacks} of {} stacks sampled in {phase} are in {}", count(found.all), found.function)
         })
-        .with_advice(known.advice)
+        .with_advice(work.advice)
 }
 
 /// Function and file of a frame such as `gcn_norm (torch_geometric/nn/conv/gcn_conv.py:99)`.
