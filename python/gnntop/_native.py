@@ -325,7 +325,8 @@ def warning() -> str:
 
 def tell_problem() -> None:
     """Tells ``gnntop run`` why nothing is published, if that is so."""
-    if why := "" if status() == FORKED else warning():
+    why = "" if status() == FORKED else warning()
+    if why:
         _answers.tell(f"problem {why}")
 
 

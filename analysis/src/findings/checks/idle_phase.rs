@@ -31,7 +31,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     }
 }
 
-/// The phase most of whose stacks are in calls that wait, for as much of the time.
+/// The phase that waits longest in such calls, by the share of its stacks that are in them.
 fn in_calls(evidence: &StepEvidence<'_>) -> Option<Finding> {
     let waits =
         evidence.store.phases().iter().filter(|phase| !WAITING.contains(&phase.text.as_str())).filter_map(|phase| {
