@@ -20,7 +20,8 @@ words() {
     if command -v typos >/dev/null; then typos; else echo "SKIPPED: spelling is not checked. To install it: pip install typos"; fi
 }
 lint() { cargo clippy "${ALL[@]}" --all-targets -- -D warnings; }
-# The faults that most changes make: format, words, lints, and the tests that start no programs.
+# The faults that most changes make: format, words, lints (Python's too, where its environment is), and the tests that start no
+# programs.
 quick() {
     fmt
     words
@@ -29,6 +30,8 @@ quick() {
     cargo test "${ALL[@]}" --test it -- --skip died:: --skip faults:: --skip mutants:: --skip owner:: --skip python:: \
         --skip recording:: --skip restarts:: --skip run_screen:: --skip running:: --skip screen_pty:: --skip stacks:: \
         --skip study:: --skip tasks:: --skip terminal:: --skip tracing::
+    local home
+    if home=$(scripts/python-env.sh --path); then python_lint "$home/bin"; fi
 }
 # Each member alone: in a workspace build features that one crate asks for hide what another forgot to ask for. That shows
 # when it compiles; the tests need no build of their own for it.
@@ -62,20 +65,25 @@ deny() {
     # GitHub's machines have what it takes (scripts/ci-tools.sh): there, nothing is left out in silence.
     [ -z "${GITHUB_ACTIONS:-}" ]
 }
-# The Python package: format, lints, types, and tests that train with the real libraries, alone and under gnntop.
+# The Python package: format, lints and types, then tests that train with the real libraries, alone and under gnntop.
 python() {
     local home
     if ! home=$(scripts/python-env.sh --path); then
         echo "SKIPPED: the Python package is not checked. Its environment (6 GB from PyPI): scripts/python-env.sh"
         return
     fi
+    python_lint "$home/bin"
     cargo build -p gnntop -p gnntop-python --no-default-features
+    (cd python && "$home/bin/python" -m pytest --quiet tests)
+}
+python_lint() {
+    local bin=$1
     (
         cd python
-        "$home/bin/ruff" format --check . ../scripts/python-cost.py ../scripts/conda.py ../scripts/corpus*.py ../scripts/gpu-sensors.py ../scripts/torch-on-gpu.py ../scripts/far.py ../scripts/public ../scripts/torture
-        "$home/bin/ruff" check . ../scripts/python-cost.py ../scripts/conda.py ../scripts/corpus*.py ../scripts/gpu-sensors.py ../scripts/torch-on-gpu.py ../scripts/far.py ../scripts/public ../scripts/torture
-        "$home/bin/mypy" --config-file mypy.ini
-        "$home/bin/python" -m pytest --quiet tests
+        local paths=(. ../scripts/corpus*.py ../scripts/{python-cost,conda,gpu-sensors,torch-on-gpu,far}.py ../scripts/{public,torture})
+        "$bin/ruff" format --check "${paths[@]}"
+        "$bin/ruff" check "${paths[@]}"
+        "$bin/mypy" --config-file mypy.ini
     )
 }
 if [ $# -eq 0 ]; then set -- fmt words lint members systems workspace docs package python deny; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Records the programs of python/tests/corpus, and scores what gnntop finds in them against their labels. With
-`score --from recordings/unseen`, scores recordings of the programs of python/tests/unseen; likewise unseen2 and unseen3.
+`score --from recordings/unseen`, scores the recordings of python/tests/unseen; unseen2 and unseen3 likewise.
 
 usage: scripts/corpus.py record [--gnntop PROGRAM] [--native LIBRARY] [--python PYTHON] [--to FOLDER] [NAME]...
        scripts/corpus.py score  [--gnntop PROGRAM] [--from FOLDER] [--lot seen|unseen] [--list]
