@@ -16,7 +16,7 @@ _BUILTINS = (
     *("asked", "begin", "end", "end_to", "stamp", "span_between", "now", "step", "leave"),
     *("listen", "work_begin", "work_end", "fetch_end", "optimizer_before", "optimizer_after", "optimizer_steps"),
     *("expect", "made", "is_here", "is_elsewhere", "sending", "switch", "add_root", "remove_root", "fields", "shape"),
-    *("read_with", "close_ring_with", "watch_waits", "collecting", "Hooked"),
+    *("read_with", "close_ring_with", "watch_waits", "collecting", "denormal_share", "denormal_cost", "Hooked"),
 )
 # Result, and argument types where a plain int does not do. PyDLL, not CDLL: to drop the GIL and get it back costs more
 # than any of these calls, and up to 5 ms where another thread takes it.

@@ -81,7 +81,8 @@ fetcher, whose ``collate_fn`` is a span of the name that is given for a module."
     ON_CALL,
     ON_WORK,
     IS_NESTED,
-) = range(13)
+    ON_GRADIENTS,
+) = range(14)
 """What `listen` sets: see ``python/src/events.rs``."""
 NEEDS_TRACK, NEEDS_SESSION, NEEDS_NOTICE = range(3)
 """What is called for ``ON_OPEN``."""
@@ -153,6 +154,8 @@ read_with: Callable[[type, Any], None] = _nothing
 close_ring_with: Callable[[Any, int], None] = _nothing
 watch_waits: Callable[[Any, int], int] = _nothing
 collecting: Callable[..., None] = _nothing
+denormal_share: Callable[..., int | None] = _nothing
+denormal_cost: Callable[[], int] = _nothing
 Hooked: Any = object
 """Stands for a function of a library: ``Hooked(function, work, None)``. See ``python/src/hooked.rs``."""
 

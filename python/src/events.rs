@@ -17,7 +17,11 @@ use crate::{batches, roots, session};
 /// # Safety
 /// As for [`Python::small`], and for all that follows.
 #[inline]
-unsafe fn notify(python: &Python, function: Object, argument: impl FnOnce() -> Object) -> Result<(), Raised> {
+pub(crate) unsafe fn notify(
+    python: &Python,
+    function: Object,
+    argument: impl FnOnce() -> Object,
+) -> Result<(), Raised> {
     if !function.is_null() {
         // SAFETY: guaranteed by the caller; what Python has set is never released.
         unsafe {

@@ -11,8 +11,8 @@
 //! `steps` understands a training loop from the work that is reported of it. `training` has a loop for each thread, `recorded`
 //! records what it understands, and `slots` says which threads train; `work_abi` reports for C, and for Python `hooked`, which
 //! calls a library's function in between, and `work_builtins`, both through `events`; `listeners` has what Python sets for them.
-//! `device_waits` counts how often the thread waits for a device, and knows where. `roots` knows the modules whose calls are forward passes, `batches` reads how large a batch is, and `collector` records the
-//! pauses of Python's. `cpython` has the functions of CPython that all these call, and `objects` what an object tells without
+//! `device_waits` counts how often the thread waits for a device, and knows where. `roots` knows the modules whose calls are forward passes, `batches` reads how large a batch is, `collector` records the
+//! pauses of Python's, and `gradients` looks for denormal numbers. `memory` reads memory where reading may fail. `cpython` has the functions of CPython that all these call, and `objects` what an object tells without
 //! its class's code.
 
 mod abi;
@@ -27,8 +27,10 @@ mod device_waits;
 mod early;
 mod endings;
 mod events;
+mod gradients;
 mod hooked;
 mod listeners;
+mod memory;
 mod names;
 mod nccl;
 mod objects;

@@ -36,9 +36,11 @@ pub(crate) enum Listener {
     Work = 11,
     /// Returns whether what is differentiated now is differentiated again, as by `torch.func.grad` of such a function.
     IsNested = 12,
+    /// Takes an optimizer whose step begins, at most once a second.
+    Gradients = 13,
 }
 
-static LISTENERS: [AtomicPtr<c_void>; 13] = [const { AtomicPtr::new(null_mut()) }; 13];
+static LISTENERS: [AtomicPtr<c_void>; 14] = [const { AtomicPtr::new(null_mut()) }; 14];
 
 /// What Python has set, or NULL.
 #[inline]

@@ -5,9 +5,9 @@ use std::ptr::null_mut;
 
 use crate::cpython::{METH_FASTCALL, METH_NOARGS, METH_O, Object, PyMethodDef, Python, method, with_python};
 use crate::steps::{OptimizerId, Work};
-use crate::{batches, collector, device_waits, events, hooked, listeners, roots, training, worker};
+use crate::{batches, collector, device_waits, events, gradients, hooked, listeners, roots, training, worker};
 
-pub(crate) static METHODS: [PyMethodDef; 21] = [
+pub(crate) static METHODS: [PyMethodDef; 23] = [
     method(c"listen", listen as *const (), METH_FASTCALL),
     method(c"work_begin", work_begin as *const (), METH_O),
     method(c"work_end", work_end as *const (), METH_FASTCALL),
@@ -29,6 +29,8 @@ pub(crate) static METHODS: [PyMethodDef; 21] = [
     method(c"close_ring_with", close_ring_with as *const (), METH_FASTCALL),
     method(c"watch_waits", watch_waits as *const (), METH_FASTCALL),
     method(c"collecting", collector::collecting as *const (), METH_FASTCALL),
+    method(c"denormal_share", gradients::denormal_share as *const (), METH_FASTCALL),
+    method(c"denormal_cost", gradients::denormal_cost as *const (), METH_NOARGS),
 ];
 
 /// Called when what uses a worker's ring is gone.
@@ -38,7 +40,7 @@ static RING_GONE: PyMethodDef = method(c"ring_gone", ring_gone as *const (), MET
 ///
 /// # Safety
 /// `arguments` must be an array of this length.
-unsafe fn given<'a>(arguments: *const Object, count: isize) -> &'a [Object] {
+pub(crate) unsafe fn given<'a>(arguments: *const Object, count: isize) -> &'a [Object] {
     match usize::try_from(count) {
         // SAFETY: guaranteed by the caller.
         Ok(count) if count > 0 => unsafe { std::slice::from_raw_parts(arguments, count) },
@@ -155,6 +157,8 @@ unsafe extern "C" fn optimizer_before(_: Object, arguments: *const Object, count
             // SAFETY: Python calls this; torch passes a tuple and a dictionary. Anything else counts as no closure.
             let has_closure = unsafe { has_closure(python, args, kwargs) };
             training::optimizer_begin(optimizer as OptimizerId, has_closure);
+            // SAFETY: as above.
+            unsafe { gradients::are_ready(python, optimizer) }.ok()?;
         }
         Some(())
     };

@@ -1,7 +1,6 @@
 """Mistakes that people make, each named by a finding.
 
-Denormal numbers are not among them: times alone do not tell them (docs/findings.md), and not every processor is slower
-with them. Nor is `.item()` in every step: on a CPU there is no device to be waited for (see test_device_waits.py).
+`.item()` in every step is not among them: on a CPU there is no device to be waited for (see test_device_waits.py).
 """
 
 from __future__ import annotations
@@ -128,6 +127,16 @@ def test_what_a_graph_library_repeats_is_named(
     found = with_stacks(mistake, kind, tmp_path)
     assert function in words_of(found)
     assert advice in found["advice"][0]
+
+
+def test_denormal_gradients_are_named_where_the_processor_is_slower_with_them(tmp_path: Path) -> None:
+    ran, recording = recorded([sys.executable, str(HERE / "mistakes" / "denormals.py")], tmp_path)
+    assert ran.code == 0, ran.err.decode()
+    seen = report(recording)
+    sampled = {counter["name"]: counter for counter in seen["counters"]}
+    assert sampled["denormal gradients"]["mean"] > 0.9
+    is_slower = sampled["cost of denormals"]["mean"] >= 2
+    assert any(finding["kind"] == "denormals" for finding in seen["findings"]["found"]) == is_slower
 
 
 @pytest.mark.skipif(not REPORTS_CALLS, reason="this kernel does not report the system calls of threads")

@@ -37,6 +37,10 @@ pub enum Reported {
     OneForwardOneBackward,
     /// Denormal numbers in the arithmetic of a step.
     Denormals,
+    /// The share of the gradients' numbers that is denormal, of a sample of them.
+    DenormalGradients,
+    /// How many times as long this processor takes for arithmetic with denormal numbers.
+    DenormalCost,
     /// Rows of a batch that is not a graph.
     Samples,
     /// Positions of a batch of texts, with those that only fill it up: its sequences times the length of the longest.
@@ -60,7 +64,7 @@ pub enum Reported {
 }
 
 /// What carries no number of its own, with its text. The place here is the number in the stream.
-const PLAIN: [(Reported, &str); 34] = [
+const PLAIN: [(Reported, &str); 36] = [
     (Reported::Wait, "wait"),
     (Reported::Reduce, "reduce"),
     (Reported::Barrier, "barrier"),
@@ -95,6 +99,8 @@ const PLAIN: [(Reported, &str); 34] = [
     (Reported::Collate, "collate"),
     (Reported::TrainingData, "training data"),
     (Reported::Tokens, "tokens"),
+    (Reported::DenormalGradients, "denormal gradients"),
+    (Reported::DenormalCost, "cost of denormals"),
 ];
 
 /// Numbers in the stream of what carries a number of its own, and the beginnings of their texts.

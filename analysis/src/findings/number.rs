@@ -163,6 +163,8 @@ pub enum Number {
     PreemptionsBefore,
     /// Denormal numbers of a step.
     DenormalsPerStep,
+    /// Share of the gradients' numbers that is denormal.
+    DenormalGradients,
     /// Share of the time in which some process on the machine waits for it.
     Pressure,
     /// Cores that something uses.

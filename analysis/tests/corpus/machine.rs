@@ -75,7 +75,7 @@ fn denormals(slower: f64) -> Case {
     let stream = Training::new(300, 505).stream(|_, random| {
         let numbers = if random.chance(0.4) { random.between(3e4, 6e4) } else { 0.0 };
         let plan = StepPlan::default().times(1.0 + slower * numbers / 6e4);
-        StepPlan { counter: Some(("denormals", numbers)), ..plan }
+        StepPlan { counters: vec![("denormals", numbers)], ..plan }
     });
     Case::new("denormal numbers", stream)
         .expect(FindingKind::Denormals)

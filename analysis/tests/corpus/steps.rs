@@ -81,7 +81,7 @@ fn tiny_batch(samples: u64) -> Case {
         phases: vec![("forward", MS), ("backward", 2 * MS), ("optimizer", MS)],
         gap_ns: MS / 20,
         batch: BatchShape::default(),
-        counter: Some(("samples", samples as f64)),
+        counters: vec![("samples", samples as f64)],
         ..StepPlan::default()
     });
     Case::new("tiny batches", stream).expect(FindingKind::TinyBatch)

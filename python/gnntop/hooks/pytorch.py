@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _answers, _native, _program
-from . import device_memory, device_waits, loop, patching, roots, settings
+from . import device_memory, device_waits, gradients, loop, patching, roots, settings
 from .patching import on_uninstall, patch, watch
 from .phases import reported_as
 
@@ -39,6 +39,7 @@ def install(torch: ModuleType) -> None:
     watch(torch, "save", _native.CHECKPOINT)
     device_waits.install(torch)
     settings.install(torch)
+    gradients.install(torch)
     roots.install(torch)
     loop.describe = partial(describe, torch)
     observe = partial(_observe_device, torch)

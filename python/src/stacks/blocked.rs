@@ -5,8 +5,8 @@ use std::fs;
 
 use gnntop_probe::WaitingCall;
 
-use super::memory::Process;
 use super::mounts;
+use crate::memory::Process;
 
 /// Calls that take long where they wait, and whether their first argument is a file descriptor.
 const CALLS: [(libc::c_long, &str, bool); 31] = [

@@ -1,7 +1,7 @@
 //! The frames of a thread, innermost first, with file and line, and their text for people.
 
 use super::layout::Layout;
-use super::memory::{Address, MemoryCopy, Process};
+use crate::memory::{Address, MemoryCopy, Process};
 
 /// Most frames that are followed; of a deeper stack the outermost ones are unknown.
 const MAX_DEPTH: usize = 4096;

@@ -7,7 +7,7 @@
 use super::blocked;
 use super::frames::{self, PythonProcess, format_frame, is_own};
 use super::layout::symbol;
-use super::memory::{Address, Process};
+use crate::memory::{Address, Process};
 
 /// The interval at which a thread requests the lock, in microseconds, unless a program changes it.
 const INTERVAL: usize = 5000;

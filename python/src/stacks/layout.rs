@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 
-use super::memory::{Address, Process};
+use crate::memory::{Address, Process};
 
 /// Offsets within CPython's structures, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

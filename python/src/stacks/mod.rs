@@ -2,7 +2,6 @@
 //! those of loader workers that it waits for, without the GIL, without a signal, and without stopping any thread.
 //!
 //! ```text
-//! memory.rs   reads of a process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line, and their text
 //! blocked.rs  the system call that a thread waits in; mounts.rs: the file system of its file
@@ -20,7 +19,6 @@ mod blocked;
 mod frames;
 mod gil;
 mod layout;
-mod memory;
 mod mounts;
 mod paths;
 mod running;

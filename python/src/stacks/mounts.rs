@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::memory::Process;
+use crate::memory::Process;
 
 /// The type of the file system that this path is on, as the kernel calls it: `nfs4`, `ext4`, `overlay`.
 pub(super) fn filesystem(process: &Process, path: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::frames::{self, Chain, Code, PythonProcess, Raw, format_frame, is_ours};
-use super::memory::Address;
+use crate::memory::Address;
 
 /// Frames reported of a stack; of a deeper one, the outermost and the innermost.
 const OUTERMOST: usize = 16;
@@ -107,8 +107,9 @@ impl RunningThread {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{layout, memory::Process};
+    use super::super::layout;
     use super::*;
+    use crate::memory::Process;
 
     #[test]
     fn identify_fails_where_no_frame_can_be_read() {

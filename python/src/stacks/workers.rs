@@ -1,8 +1,8 @@
 //! What the loader's workers do while the training thread waits for one of them: a sample of its stack continues in theirs.
 
 use super::frames::PythonProcess;
-use super::memory::{Address, Process};
 use super::running::RunningThread;
+use crate::memory::{Address, Process};
 use crate::worker;
 
 /// Most loader workers whose stacks are read at a time.

@@ -1,7 +1,8 @@
 //! Denormal numbers: results too small for the usual form of a float, which many CPUs compute a hundred times slower.
 //!
 //! A stream has times and counts, not numbers, so denormals can only be *seen* if the program counts them and reports that
-//! it does. Without that, slow arithmetic cannot be distinguished from other causes, and nothing is claimed.
+//! it does, or if gradients were looked at. Without that, slow arithmetic cannot be distinguished from other causes, and nothing
+//! is claimed.
 
 use gnntop_wire::Reported;
 
@@ -17,11 +18,17 @@ const ENOUGH: usize = 10;
 /// Count and excess time are related from this correlation.
 const RELATED: f64 = 0.5;
 
+/// Samples of gradients needed...
+const ENOUGH_SAMPLES: usize = 3;
+/// ...with this share of denormal numbers...
+const MANY: f64 = 0.01;
+/// ...on a processor that takes this many times as long for them.
+const COSTLY: f64 = 2.0;
+
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let Some(counter) = evidence.store.counter_of(Reported::Denormals) else {
-        let how = "report them, gnntop.denormals(n): times alone do not show them";
-        return CheckOutcome::NotEnough(how.to_owned());
+        return in_gradients(evidence);
     };
     let mut counts = vec![None; evidence.rows.len()];
     for point in counter.series.points() {
@@ -74,6 +81,41 @@ fn related(evidence: &StepEvidence<'_>, name: &str, counts: &[Option<f64>]) -> C
         format!("step time grows with \"{name}\" (r = {r:.2})")
     });
     with_advice(finding).into()
+}
+
+/// By the samples of gradients, which the hooks of PyTorch take once there is something to see.
+fn in_gradients(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let values = |what| {
+        let points = evidence.store.counter_of(what).into_iter().flat_map(|counter| counter.series.points());
+        points
+            .filter(|point| evidence.row_at(point.t_ns()).is_some())
+            .filter_map(|point| point.value())
+            .collect::<Vec<f64>>()
+    };
+    let mut shares = values(Reported::DenormalGradients);
+    if shares.is_empty() {
+        let how = "report them, gnntop.denormals(n): times alone do not show them";
+        return CheckOutcome::NotEnough(how.to_owned());
+    }
+    let samples = shares.len();
+    let (Some(share), Some(cost)) = (median(&mut shares), median(&mut values(Reported::DenormalCost))) else {
+        return CheckOutcome::Nothing;
+    };
+    if samples < ENOUGH_SAMPLES || share < MANY || cost < COSTLY {
+        return CheckOutcome::Nothing;
+    }
+    let finding = Finding::for_run(FindingKind::Denormals, Confidence::Medium, None, |facts| {
+        let share = facts.share(Number::DenormalGradients, share);
+        let cost = facts.number(Number::Ratio, cost);
+        format!(
+            "{share} of the gradients' numbers are denormal, and this processor takes {cost:.0} times as long for such numbers"
+        )
+    });
+    with_advice(finding.with_evidence_from(|facts| {
+        let samples = facts.count(Number::Times, samples as u64);
+        format!("gradients were sampled {samples} times; what the steps lose by it is not known")
+    }))
+    .into()
 }
 
 fn with_advice(finding: Finding) -> Finding {

@@ -119,7 +119,7 @@ fn few_long_waits_are_described_as_mean() {
 fn advice_follows_the_queue() {
     let with_queue = |often: u64| {
         let plan = move |step: u64| StepPlan {
-            counter: Some(("queue depth", if step % 10 < often { 0.0 } else { 3.0 })),
+            counters: vec![("queue depth", if step % 10 < often { 0.0 } else { 3.0 })],
             ..with_phase("data wait", 15 * MS)
         };
         only(&run(200, plan, &[]))

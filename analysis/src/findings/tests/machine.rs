@@ -104,11 +104,32 @@ fn denormals_are_claimed_only_where_they_are_counted() {
     let not_counted = all_findings(&run(300, slow, &[]));
     assert!(not_counted.found.is_empty() && not_counted.not_enough.iter().any(|n| n.kind == FindingKind::Denormals));
     let counted = |step: u64| StepPlan {
-        counter: Some(("denormals", if step.is_multiple_of(3) { 5e4 } else { 0.0 })),
+        counters: vec![("denormals", if step.is_multiple_of(3) { 5e4 } else { 0.0 })],
         ..slow(step)
     };
     let found = only(&run(300, counted, &[]));
     assert_facts(&found, FindingKind::Denormals, &[(Number::More, 3.9e6), (Number::Correlation, 0.97)]);
+}
+
+#[test]
+fn denormal_gradients_are_a_finding_where_the_processor_is_slower_with_them() {
+    let sampled = |share: f64, cost: f64| {
+        move |step: u64| match step % 20 {
+            7 => StepPlan {
+                counters: vec![("denormal gradients", share), ("cost of denormals", cost)],
+                ..StepPlan::default()
+            },
+            _ => StepPlan::default(),
+        }
+    };
+    let found = only(&run(300, sampled(0.08, 30.0), &[]));
+    let numbers = [(Number::DenormalGradients, 0.08), (Number::Ratio, 30.0), (Number::Times, 15.0)];
+    assert_facts(&found, FindingKind::Denormals, &numbers);
+    for (share, cost) in [(0.002, 30.0), (0.08, 1.4)] {
+        let outcome = all_findings(&run(300, sampled(share, cost), &[]));
+        assert!(outcome.found.is_empty() && !outcome.not_enough.iter().any(|n| n.kind == FindingKind::Denormals));
+    }
+    assert!(all_findings(&run(40, sampled(0.08, 30.0), &[])).found.is_empty(), "two samples are too few");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn worst_spike_is_the_first_of_the_places() {
 
 #[test]
 fn samples_are_not_said_to_be_no_sizes() {
-    let plan = |_| StepPlan { batch: BatchShape::default(), counter: Some(("samples", 16.0)), ..StepPlan::default() };
+    let plan = |_| StepPlan { batch: BatchShape::default(), counters: vec![("samples", 16.0)], ..StepPlan::default() };
     let reason = |store: &Store| {
         let not_enough = all_findings(store).not_enough;
         not_enough.into_iter().find(|n| n.kind == FindingKind::PartialBatch).unwrap().reason
@@ -104,7 +104,7 @@ fn tiny_batch_needs_cost_independent_of_size() {
         phases: vec![("forward", MS), ("backward", 2 * MS), ("optimizer", optimizer)],
         gap_ns: MS / 20,
         batch: BatchShape::default(),
-        counter: Some(("samples", samples)),
+        counters: vec![("samples", samples)],
         ..StepPlan::default()
     };
     let found = only(&run(200, |_| plan(2.0, MS), &[]));
@@ -141,7 +141,7 @@ fn partial_batch_is_no_spike() {
 #[test]
 fn data_bound_is_certain_with_empty_queue() {
     let plan = |step: u64| StepPlan {
-        counter: Some(("queue depth", (step % 8 / 7) as f64)),
+        counters: vec![("queue depth", (step % 8 / 7) as f64)],
         ..with_phase("data wait", 15 * MS)
     };
     let found = only(&run(200, plan, &[]));
@@ -151,7 +151,7 @@ fn data_bound_is_certain_with_empty_queue() {
         &[(Number::OfTime, 0.32), (Number::Each, 16e6), (Number::QueueEmpty, 0.875)],
     );
     assert_eq!((found.confidence, found.severity), (Confidence::High, Severity::Major));
-    let idle = |_| StepPlan { counter: Some(("queue depth", 4.0)), ..with_phase("data wait", 15 * MS) };
+    let idle = |_| StepPlan { counters: vec![("queue depth", 4.0)], ..with_phase("data wait", 15 * MS) };
     assert_eq!(only(&run(200, idle, &[])).confidence, Confidence::Medium);
 }
 

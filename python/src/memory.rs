@@ -14,11 +14,11 @@ use gnntop_sessions::HeldFile;
 const MAX_LEN: usize = 1 << 22;
 
 /// An address in a process, which may be invalid.
-pub(super) type Address = usize;
+pub(crate) type Address = usize;
 
 /// A process whose memory is read.
 #[derive(Clone, Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     id: libc::pid_t,
     /// Its memory as a file, where the program's system calls are filtered.
     file: Option<Arc<HeldFile>>,
@@ -32,13 +32,13 @@ impl Process {
     ///
     /// # Errors
     /// Why it must not be read.
-    pub(super) fn own() -> Result<Self, &'static str> {
+    pub(crate) fn own() -> Result<Self, &'static str> {
         Self::prepared(rustix::process::getpid().as_raw_pid())
     }
 
     /// A child, or a child of one: the system lets processes read their descendants of the same user, unless it is set up
     /// otherwise.
-    pub(super) fn descendant(id: u32) -> Option<Self> {
+    pub(crate) fn descendant(id: u32) -> Option<Self> {
         libc::pid_t::try_from(id).ok().filter(|id| *id > 0).and_then(|id| Self::prepared(id).ok())
     }
 
@@ -48,7 +48,7 @@ impl Process {
     }
 
     /// Its process id.
-    pub(super) fn id(&self) -> libc::pid_t {
+    pub(crate) fn id(&self) -> libc::pid_t {
         self.id
     }
 
@@ -56,7 +56,7 @@ impl Process {
     ///
     /// # Errors
     /// Why it must not be read.
-    pub(super) fn prepare(&mut self) -> Result<(), &'static str> {
+    pub(crate) fn prepare(&mut self) -> Result<(), &'static str> {
         if self.file.as_ref().is_some_and(|file| file.get().is_some()) || !has_syscall_filter() {
             return Ok(());
         }
@@ -84,13 +84,13 @@ impl Process {
     }
 
     /// A pointer, or another number of its size.
-    pub(super) fn word(&self, address: Address) -> Option<usize> {
+    pub(crate) fn word(&self, address: Address) -> Option<usize> {
         let mut bytes = [0; size_of::<usize>()];
         self.copy(&[address], &mut bytes).then(|| usize::from_ne_bytes(bytes))
     }
 
     /// Copies `len` bytes; `None` also if that is more than anything here has.
-    pub(super) fn bytes(&self, address: Address, len: usize) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self, address: Address, len: usize) -> Option<Vec<u8>> {
         if len > MAX_LEN {
             return None;
         }
@@ -99,13 +99,13 @@ impl Process {
     }
 
     /// Copies `len` bytes from an address on, and all before them in the same page, which is mapped as a whole.
-    pub(super) fn page(&self, address: Address, len: usize) -> Option<MemoryCopy> {
+    pub(crate) fn page(&self, address: Address, len: usize) -> Option<MemoryCopy> {
         let from = address & !(PAGE - 1);
         Some(MemoryCopy { from, bytes: self.bytes(from, address.checked_sub(from)?.checked_add(len)?)? })
     }
 
     /// Reads structures of the same length, all at once, and converts each with `read`; `None` if one cannot be read.
-    pub(super) fn structures<T>(
+    pub(crate) fn structures<T>(
         &self,
         addresses: &[Address],
         len: usize,
@@ -118,17 +118,17 @@ impl Process {
 }
 
 /// A copy of memory, read at once so that its parts are consistent.
-pub(super) struct MemoryCopy {
+pub(crate) struct MemoryCopy {
     from: Address,
     bytes: Vec<u8>,
 }
 
 impl MemoryCopy {
     /// An empty copy.
-    pub(super) const EMPTY: Self = Self { from: 0, bytes: Vec::new() };
+    pub(crate) const EMPTY: Self = Self { from: 0, bytes: Vec::new() };
 
     /// The structure with this length at the address.
-    pub(super) fn at(&self, address: Address, len: usize) -> Option<Structure<'_>> {
+    pub(crate) fn at(&self, address: Address, len: usize) -> Option<Structure<'_>> {
         let at = address.checked_sub(self.from)?;
         self.bytes.get(at..at.checked_add(len)?).map(Structure)
     }
@@ -138,7 +138,7 @@ impl MemoryCopy {
 const PAGE: usize = 4096;
 
 /// A structure in a copy of memory.
-pub(super) struct Structure<'a>(&'a [u8]);
+pub(crate) struct Structure<'a>(&'a [u8]);
 
 impl Structure<'_> {
     fn array<const M: usize>(&self, at: usize) -> Option<[u8; M]> {
@@ -146,16 +146,21 @@ impl Structure<'_> {
     }
 
     /// A pointer, or another number of its size.
-    pub(super) fn word(&self, at: usize) -> Option<usize> {
+    pub(crate) fn word(&self, at: usize) -> Option<usize> {
         self.array(at).map(usize::from_ne_bytes)
     }
 
     /// A C `int`.
-    pub(super) fn int(&self, at: usize) -> Option<i32> {
+    pub(crate) fn int(&self, at: usize) -> Option<i32> {
         self.array(at).map(i32::from_ne_bytes)
     }
 
-    pub(super) fn byte(&self, at: usize) -> Option<u8> {
+    /// All of it.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.0
+    }
+
+    pub(crate) fn byte(&self, at: usize) -> Option<u8> {
         self.array::<1>(at).map(|[byte]| byte)
     }
 }
