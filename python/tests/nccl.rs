@@ -76,7 +76,7 @@ fn gnntops_name(nccls: &str) -> &str {
     }
 }
 
-fn shows_what_nccl_did(version: u32, track_name: &str) {
+fn shows_what_nccl_did(version: u32, track_name: &str, where_to: &str) {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = fake_nccl(dir.path()) else { return };
     let sessions = dir.path().join("sessions");
@@ -88,7 +88,7 @@ fn shows_what_nccl_did(version: u32, track_name: &str) {
     assert_eq!(spans.len(), told.len());
     assert_eq!(told.len(), 47);
     for ((name, start_ns, end_ns), told) in spans.iter().zip(&told) {
-        assert_eq!(name, gnntops_name(&told.name));
+        assert_eq!(*name, format!("{where_to}{}", gnntops_name(&told.name)));
         // The kernel ran within what the plugin's host saw of it. The clocks of both are mapped within some microseconds, or more
         // on a busy machine, but less than an operation takes.
         let apart = 300_000;
@@ -105,17 +105,17 @@ fn shows_what_nccl_did(version: u32, track_name: &str) {
 
 #[test]
 fn version_3_operations_are_published() {
-    shows_what_nccl_did(3, "nccl");
+    shows_what_nccl_did(3, "nccl", "");
 }
 
 #[test]
 fn version_4_operations_are_published() {
-    shows_what_nccl_did(4, "nccl default_pg");
+    shows_what_nccl_did(4, "nccl default_pg", "");
 }
 
 #[test]
-fn version_5_operations_are_published() {
-    shows_what_nccl_did(5, "nccl default_pg");
+fn version_5_operations_of_ranks_on_two_machines_are_published() {
+    shows_what_nccl_did(5, "nccl default_pg", "between machines: ");
 }
 
 #[test]

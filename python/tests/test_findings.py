@@ -135,7 +135,7 @@ def test_denormal_gradients_are_named_where_the_processor_is_slower_with_them(tm
     seen = report(recording)
     sampled = {counter["name"]: counter for counter in seen["counters"]}
     assert sampled["denormal gradients"]["mean"] > 0.9
-    is_slower = sampled["cost of denormals"]["mean"] >= 2
+    is_slower = sampled["cost of denormals"]["max"] >= 1.25
     assert any(finding["kind"] == "denormals" for finding in seen["findings"]["found"]) == is_slower
 
 

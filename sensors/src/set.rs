@@ -52,6 +52,10 @@ impl SensorSet {
         nvidia.count_others(others.as_ref().map_or(0, |(_, count)| *count));
         set.push(Box::new(nvidia));
         others.into_iter().for_each(|(sensor, _)| set.push(sensor));
+        #[cfg(target_os = "linux")]
+        if let Some(nodes) = linux::GpuNodes::open(options, &set.gpus, &mut set.registry) {
+            set.push(Box::new(nodes));
+        }
         set
     }
 

@@ -539,6 +539,28 @@ fn machine_shape_is_reported() {
     assert_eq!(threads.device.as_deref(), Some("Fake 1"));
 }
 
+#[test]
+fn nodes_of_the_main_thread_and_of_gpus_are_read_where_there_are_several() {
+    let fake = FakeProc::new();
+    card(&fake, 0, "amdgpu", &[("mem_info_vram_total", "206141652992\n")]);
+    fake.write("sys/bus/pci/devices/0000:00:00.0/numa_node", "1\n");
+    fake.write("sys/devices/system/node/node0/cpulist", "0-127\n");
+    let options = SensorOptions { gpu: true, nvml_library: Some("/none".into()), ..fake.options() };
+    let of_one = SensorSet::open(&options);
+    assert_eq!(
+        (of_one.find(Quantity::MainThreadNumaNode), of_one.find(Quantity::GpuNumaNode.with_instance(0))),
+        (None, None)
+    );
+    fake.write("sys/devices/system/node/node0/cpulist", "0,2-127\n");
+    fake.write("sys/devices/system/node/node1/cpulist", "1,128-191\n");
+    fake.write("sys/devices/system/node/node2/cpulist", "\n");
+    let pass = Pass::read(&mut SensorSet::open(&options));
+    assert_eq!(pass.value("process.main_thread.numa_node"), Some(1));
+    assert_eq!(pass.value("gpu.0.numa_node"), Some(1));
+    fake.write("sys/bus/pci/devices/0000:00:00.0/numa_node", "-1\n");
+    assert_eq!(SensorSet::open(&options).find(Quantity::GpuNumaNode.with_instance(0)), None, "no node is known");
+}
+
 /// A card of a driver, with these files below its device.
 fn card(fake: &FakeProc, number: u32, driver: &str, files: &[(&str, &str)]) {
     let device = format!("sys/class/drm/card{number}/device");

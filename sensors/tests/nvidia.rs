@@ -72,6 +72,7 @@ fn gpus_are_described() {
     let gpu = &set.gpus()[1];
     assert_eq!(gpu.uuid.as_deref(), Some("GPU-fa4e0000-0000-0000-0000-000000000001"));
     assert_eq!(gpu.name.as_deref(), Some("NVIDIA Fake 100"));
+    assert_eq!(gpu.pci_slot.as_deref(), Some("0000:3c:00.0"));
     assert_eq!(gpu.memory_bytes, Some(150_754_820_096));
     assert_eq!(gpu.driver.as_deref(), Some("580.82.07"));
     let signal = &set.signals()[set.find(Quantity::GpuPower.with_instance(1)).unwrap().0 as usize];

@@ -61,6 +61,8 @@ pub enum Reported {
     Collate,
     /// A span of a device: it copies memory or fills it, which is no kernel. The rest of its text says from where to where.
     DeviceCopy,
+    /// A span: a collective of ranks on several machines. The rest of its text says which.
+    BetweenMachines,
 }
 
 /// What carries no number of its own, with its text. The place here is the number in the stream.
@@ -112,6 +114,10 @@ const RESERVED_PEAK_IN: (u64, &str) = (67, "device memory reserved peak in ");
 const DEVICE_WAIT: (u64, &str) = (68, "wait for the device: ");
 const RECOMPILATION: (u64, &str) = (69, "compile again: ");
 const DEVICE_COPY: (u64, &str) = (70, "Memcpy ");
+const BETWEEN_MACHINES: (u64, &str) = (71, "between machines: ");
+/// Spans whose texts begin with what is known of them.
+const WITH_MORE: [Reported; 4] =
+    [Reported::DeviceWait, Reported::Recompilation, Reported::DeviceCopy, Reported::BetweenMachines];
 
 impl Reported {
     /// What [`Recompilation`](Self::Recompilation) says of a CUDA graph that is recorded.
@@ -124,11 +130,8 @@ impl Reported {
 
     /// Whether it is a span, and not a number.
     pub fn is_span(self) -> bool {
-        use Reported::{Barrier, Broadcast, Collate, DeviceCopy, DeviceWait, MicroBatch, Recompilation, Reduce, Wait};
-        matches!(
-            self,
-            Wait | Reduce | Barrier | Broadcast | Collate | MicroBatch(_) | DeviceWait | Recompilation | DeviceCopy
-        )
+        use Reported::{Barrier, Broadcast, Collate, MicroBatch, Reduce, Wait};
+        matches!(self, Wait | Reduce | Barrier | Broadcast | Collate | MicroBatch(_)) || WITH_MORE.contains(&self)
     }
 
     /// Its text, which is for people; the beginning of it for what carries a number or a phase.
@@ -141,6 +144,7 @@ impl Reported {
             Self::DeviceWait => DEVICE_WAIT.1,
             Self::Recompilation => RECOMPILATION.1,
             Self::DeviceCopy => DEVICE_COPY.1,
+            Self::BetweenMachines => BETWEEN_MACHINES.1,
             _ => PLAIN.iter().find(|(known, _)| *known == self).map_or("", |(_, text)| text),
         }
     }
@@ -152,7 +156,7 @@ impl Reported {
         let numbered = || number(MICRO_BATCH.1).map(Self::MicroBatch);
         let of_stage = || number(BLOCKS_OF_STAGE.1).map(Self::BlocksOfStage);
         let begins = |what: &Self| text.starts_with(what.text());
-        let with_more = || [Self::DeviceWait, Self::Recompilation, Self::DeviceCopy].into_iter().find(begins);
+        let with_more = || WITH_MORE.into_iter().find(begins);
         let found = plain.or_else(numbered).or_else(of_stage).or_else(with_more);
         let reserved = text.strip_prefix(RESERVED_PEAK_IN.1);
         match (found, reserved, text.strip_prefix(PEAK_IN.1)) {
@@ -172,6 +176,7 @@ impl Reported {
             Self::DeviceWait => (DEVICE_WAIT.0, 0),
             Self::Recompilation => (RECOMPILATION.0, 0),
             Self::DeviceCopy => (DEVICE_COPY.0, 0),
+            Self::BetweenMachines => (BETWEEN_MACHINES.0, 0),
             _ => (PLAIN.iter().position(|(known, _)| *known == self).unwrap_or(0) as u64, 0),
         };
         u64::from(number) << 8 | code
@@ -189,6 +194,7 @@ impl Reported {
             _ if code == DEVICE_WAIT.0 => Self::DeviceWait,
             _ if code == RECOMPILATION.0 => Self::Recompilation,
             _ if code == DEVICE_COPY.0 => Self::DeviceCopy,
+            _ if code == BETWEEN_MACHINES.0 => Self::BetweenMachines,
             _ => PLAIN.get(code as usize)?.0,
         })
     }
@@ -216,8 +222,7 @@ mod tests {
         let peaks = [DeviceMemory::PeakIn(NameId(7)), DeviceMemory::ReservedPeakIn(NameId(7))].map(Reported::Memory);
         let peaks = peaks.map(|it| (it, format!("{}forward", it.text())));
         let plain = Reported::plain().map(|it| (it, it.text().to_owned()));
-        let with_more = [Reported::DeviceWait, Reported::Recompilation, Reported::DeviceCopy]
-            .map(|it| (it, format!("{}f (a.py:1)", it.text())));
+        let with_more = WITH_MORE.map(|it| (it, format!("{}f (a.py:1)", it.text())));
         let all: Vec<_> = plain.chain(own).chain(peaks).chain(with_more).collect();
         for (reported, text) in &all {
             assert_eq!(Reported::from_text(text, phase), Some(*reported), "{text}");

@@ -79,6 +79,9 @@ pub enum FindingKind {
     /// A CPU whose clock gets lower during the run.
     #[strum(message = "CPU clock falls")]
     CpuClock,
+    /// A program far from its GPU, on another NUMA node.
+    #[strum(message = "NUMA node")]
+    Numa,
     /// Memory that keeps growing.
     #[strum(message = "memory grows")]
     MemoryGrowth,

@@ -19,7 +19,9 @@ _AT_ONCE = 8
 _MILLIONTHS = 1e6
 _HUNDREDTHS = 100
 _WORTH_A_LOOK = 0.001
-"""From this share on it is told, and what it costs."""
+"""From this share on it is reported, with what it costs."""
+_MEASURES = 5
+"""How often the cost is measured. The most counts: what else runs on the core slows both kinds of numbers down."""
 
 
 def install(torch: ModuleType) -> None:
@@ -37,12 +39,12 @@ def install(torch: ModuleType) -> None:
 
 
 class Gradients:
-    """Takes samples, and tells what is denormal once anything is."""
+    """Takes samples, and reports what is denormal once anything is."""
 
     def __init__(self, torch: ModuleType, base: Any) -> None:
         self._torch, self._base = torch, base
         self._types = {torch.float32: 0, torch.bfloat16: 1, torch.float64: 2}
-        self._looks = 0
+        self._looks = self._measures = 0
         self._cost = 0.0
 
     def look(self, optimizer: Any) -> None:
@@ -51,16 +53,19 @@ class Gradients:
             return  # the program would hear of it
         share = _native.denormal_share(*(number for one in self._some(optimizer) for number in one))
         self._looks += 1
-        if share is None or not (self._cost or share / _MILLIONTHS >= _WORTH_A_LOOK):
+        if share is None or not (self._measures or share / _MILLIONTHS >= _WORTH_A_LOOK):
             return
-        self._cost = self._cost or _native.denormal_cost() / _HUNDREDTHS
+        if self._measures < _MEASURES:
+            self._measures += 1
+            self._cost = max(self._cost, _native.denormal_cost() / _HUNDREDTHS)
         _native.counter(_native.reported_name("denormal gradients"), share / _MILLIONTHS)
         _native.counter(_native.reported_name("cost of denormals"), self._cost)
 
     def _some(self, optimizer: Any) -> Iterator[tuple[int, int, int]]:
         """Address, length and type of some of the gradients; of others the next time."""
-        groups = (_native.fields(optimizer) or {}).get("param_groups", ())
-        parameters = [parameter for group in groups for parameter in group["params"]]
+        groups = (_native.fields(optimizer) or {}).get("param_groups")
+        lists = [group.get("params") for group in _plain(groups) if type(group) is dict]
+        parameters = [parameter for plain in lists for parameter in _plain(plain)]
         apart = max(len(parameters) // _AT_ONCE, 1)
         for parameter in parameters[self._looks % apart :: apart]:
             if type(parameter) is self._torch.nn.Parameter or type(parameter) is self._torch.Tensor:
@@ -76,3 +81,8 @@ class Gradients:
         if stored is None or not is_here or not base.is_contiguous(gradient):
             return None
         return self._torch._C._data_address(gradient), base.numel(gradient), stored
+
+
+def _plain(found: Any) -> list[Any]:
+    """A list of Python's own, or an empty one: others run the program's code."""
+    return found if type(found) is list else []

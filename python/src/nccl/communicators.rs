@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use gnntop_probe::foreign::{RingName, Writer};
-use gnntop_probe::{NameKind, TrackRole, after};
+use gnntop_probe::{NameKind, Reported, TrackRole, after};
 
 use super::operations::{self, FinishedOperation, Operations, Ticket, Work};
 use crate::session::{self, Status};
@@ -24,6 +24,8 @@ struct Communicator {
     ring: i32,
     writer: Writer,
     operations: Operations,
+    /// Whether its ranks are on several machines.
+    is_between_machines: bool,
     spans: [Option<RingName>; operations::KINDS],
     bytes: [Option<RingName>; operations::KINDS],
     untimed: Option<RingName>,
@@ -55,11 +57,11 @@ impl EventHandle {
     }
 }
 
-/// Opens a communicator called `name`; returns its number. May wait for the session to open, as NCCL waits anyway.
-pub(super) fn open(name: &str) -> Option<usize> {
+/// Opens a communicator called `name`, of ranks on one machine or several; returns its number. May wait for the session to open, as NCCL waits anyway.
+pub(super) fn open(name: &str, is_between_machines: bool) -> Option<usize> {
     let at = ALL.iter().position(|place| lock(place).is_some_and(|place| place.is_none()))?;
     let (ring, address) = worker::create(name, TrackRole::Communicator)?;
-    let communicator = Writer::attach(&address).ok().map(|writer| Communicator::new(ring, writer));
+    let communicator = Writer::attach(&address).ok().map(|writer| Communicator::new(ring, writer, is_between_machines));
     let mut place = ALL[at].lock().unwrap_or_else(PoisonError::into_inner);
     match communicator {
         Some(communicator) if place.is_none() => {
@@ -126,13 +128,14 @@ fn lock(place: &Mutex<Option<Communicator>>) -> Option<MutexGuard<'_, Option<Com
 }
 
 impl Communicator {
-    fn new(ring: i32, writer: Writer) -> Self {
+    fn new(ring: i32, writer: Writer, is_between_machines: bool) -> Self {
         const MANY: u64 = 1 << 40;
         let ns_per_tick = after::ticks_ns(MANY) as f64 / MANY as f64;
         Self {
             ring,
             writer,
             operations: Operations::new(ns_per_tick),
+            is_between_machines,
             spans: [None; operations::KINDS],
             bytes: [None; operations::KINDS],
             untimed: None,
@@ -178,7 +181,14 @@ impl Communicator {
         let FinishedOperation { work, begin, end } = *done;
         self.last = self.last.max(end);
         let text = operations::display_name(work.kind);
-        let span = self.spans[work.kind].or_else(|| self.writer.name(NameKind::Span, text));
+        let new = || match self.is_between_machines {
+            true => {
+                let known = Reported::BetweenMachines;
+                self.writer.name(NameKind::Reported(known), &format!("{}{text}", known.text()))
+            }
+            false => self.writer.name(NameKind::Span, text),
+        };
+        let span = self.spans[work.kind].or_else(new);
         self.spans[work.kind] = span;
         if let Some(span) = span {
             self.writer.span(span, begin, self.last);

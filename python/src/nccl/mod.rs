@@ -132,7 +132,7 @@ impl Version for Version5 {
 /// `context` and `mask` are NULL or can be written.
 unsafe extern "C" fn init_3(context: *mut *mut c_void, mask: *mut c_int) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { init(context, mask, ptr::null()) }
+    unsafe { init(context, mask, ptr::null(), 1) }
 }
 
 /// # Safety
@@ -142,13 +142,13 @@ unsafe extern "C" fn init_4(
     mask: *mut c_int,
     name: *const c_char,
     _hash: u64,
-    _nodes: c_int,
+    machines: c_int,
     _ranks: c_int,
     _rank: c_int,
     _log: *const c_void,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { init(context, mask, name) }
+    unsafe { init(context, mask, name, machines) }
 }
 
 /// # Safety
@@ -158,20 +158,20 @@ unsafe extern "C" fn init_5(
     _hash: u64,
     mask: *mut c_int,
     name: *const c_char,
-    _nodes: c_int,
+    machines: c_int,
     _ranks: c_int,
     _rank: c_int,
     _log: *const c_void,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    unsafe { init(context, mask, name) }
+    unsafe { init(context, mask, name, machines) }
 }
 
-/// Creates a communicator. Its context is a number, never dereferenced; NULL if it is not observed.
+/// Creates a communicator of ranks on this many machines. Its context is a number, never dereferenced; NULL if it is not observed.
 ///
 /// # Safety
 /// As for [`init_4`].
-unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, name: *const c_char) -> c_int {
+unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, name: *const c_char, machines: c_int) -> c_int {
     let (at, wanted) = catch_panic((None, 0), || {
         if session::is_off() {
             return (None, 0);
@@ -181,7 +181,7 @@ unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, name: *const c_char)
         let name = String::from_utf8_lossy(unsafe { c_bytes(&name) });
         let name = if name.is_empty() { Cow::Borrowed("nccl") } else { Cow::Owned(format!("nccl {name}")) };
         // NCCL has one mask for all communicators, so it is the same even if this one cannot be observed.
-        (communicators::open(&name), WANTED as c_int)
+        (communicators::open(&name, machines > 1), WANTED as c_int)
     });
     if !context.is_null() {
         // SAFETY: it is not NULL, so it can be written.

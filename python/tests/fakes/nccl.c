@@ -97,7 +97,7 @@ static void *communicator(const char *name, int *mask) {
     *mask = 0;
     if (version == 3) result = ((init3)plugin->init)(&context, mask);
     if (version == 4) result = ((init4)plugin->init)(&context, mask, name, 0xC0, 1, 4, 1, NULL);
-    if (version == 5) result = ((init5)plugin->init)(&context, 0xC0, mask, name, 1, 4, 1, NULL);
+    if (version == 5) result = ((init5)plugin->init)(&context, 0xC0, mask, name, 2, 4, 1, NULL);
     check(result == 0, "init succeeds");
     return context;
 }

@@ -170,6 +170,7 @@ impl Card {
         GpuInfo {
             index,
             uuid: self.slot.clone(),
+            pci_slot: self.slot.clone(),
             name: Some(self.name()),
             memory_bytes: memory.and_then(|bytes| u64::try_from(bytes).ok()),
             driver: Some(self.driver.clone()),

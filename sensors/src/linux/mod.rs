@@ -10,6 +10,7 @@
 //! | [`load`] | `/proc/loadavg` |
 //! | [`disk`] | `/proc/diskstats` |
 //! | [`network`] | `/proc/PID/net/dev` |
+//! | [`numa`] | `/sys/devices/system/node`, `/sys/bus/pci/devices/SLOT/numa_node` |
 //! | [`infiniband`] | `/sys/class/infiniband/DEVICE/ports/N/counters` |
 //! | [`quota`] | `cpu.stat` of a control group |
 //! | [`rapl`], [`perf`] | `/sys/class/powercap/intel-rapl:*/energy_uj`, or the PMU `power` |
@@ -28,6 +29,7 @@ mod infiniband;
 mod load;
 mod memory;
 mod network;
+mod numa;
 pub(crate) mod parse;
 mod perf;
 mod pressure;
@@ -38,6 +40,7 @@ mod run_queue;
 mod shape;
 
 pub(crate) use drm::Drm;
+pub(crate) use numa::GpuNodes;
 
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor};

@@ -10,6 +10,7 @@ use gnntop_wire::Quantity;
 use super::core_clock::CoreClock;
 use super::descendants::Descendants;
 use super::hot_file::{FileError, FileTrouble, HotFile, Snapshot};
+use super::numa::MainThreadNode;
 use super::parse::{ProcessStat, keyed, ns_per_tick, page_bytes};
 use super::run_queue::RunQueue;
 use crate::clock::monotonic_ns;
@@ -32,6 +33,7 @@ pub(super) struct ProcessSensor {
     io: HotFile,
     run_queue: RunQueue,
     core_clock: Option<CoreClock>,
+    node: Option<MainThreadNode>,
     /// Start time of the process first seen under this PID.
     start_ticks: Option<i64>,
     /// The processes it has started, if they count as its own.
@@ -80,6 +82,7 @@ impl ProcessSensor {
             io_signals: register_io(registry),
             run_queue: RunQueue::new(options, registry),
             core_clock: CoreClock::open(options, registry),
+            node: MainThreadNode::open(options, registry),
         }
     }
 
@@ -137,8 +140,10 @@ impl ProcessSensor {
             self.threads,
             self.run_queue.signal(),
         ];
-        let of_clock = self.core_clock.as_ref().map(CoreClock::signal);
-        for signal in of_stat.into_iter().chain(of_clock).chain(self.status_signals).chain(self.io_signals) {
+        let of_core = [self.core_clock.as_ref().map(CoreClock::signal), self.node.as_ref().map(MainThreadNode::signal)];
+        for signal in
+            of_stat.into_iter().chain(of_core.into_iter().flatten()).chain(self.status_signals).chain(self.io_signals)
+        {
             sink.absent(signal, t_ns, &reason);
         }
     }
@@ -180,6 +185,9 @@ impl Sensor for ProcessSensor {
                 self.report_stat(t_ns, &stat, sink);
                 if let Some(clock) = &mut self.core_clock {
                     clock.read(stat.core, sink);
+                }
+                if let Some(node) = &self.node {
+                    node.read(stat.core, sink);
                 }
             }
             Err(gone) => return self.report_gone(gone, sink),

@@ -164,10 +164,17 @@ fn describe(driver: &mut Driver, index: u32, version: Option<String>) -> GpuInfo
     GpuInfo {
         index,
         uuid: device.and_then(|device| device.uuid().ok()),
+        pci_slot: device.and_then(|device| device.pci_info().ok()).and_then(|pci| slot_of(&pci.bus_id)),
         name: device.and_then(|device| device.name().ok()),
         memory_bytes: device.and_then(|device| device.memory_info().ok()).map(|memory| memory.total),
         driver: version,
     }
+}
+
+/// A place on the bus as Linux writes it: NVML has eight digits for the domain, and capital ones.
+fn slot_of(bus_id: &str) -> Option<String> {
+    let (domain, rest) = bus_id.split_once(':')?;
+    Some(format!("{:04x}:{}", u32::from_str_radix(domain, 16).ok()?, rest.to_ascii_lowercase()))
 }
 
 impl Sensor for Nvidia {

@@ -203,6 +203,23 @@ pub unsafe extern "C" fn nvmlDeviceGetUUID(device: Device, out: *mut c_char, len
     }
 }
 
+/// `nvmlPciInfo_t`.
+#[repr(C)]
+pub struct PciInfo {
+    legacy_bus_id: [u8; 16],
+    numbers: [c_uint; 5],
+    bus_id: [u8; 32],
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetPciInfo_v3(device: Device, out: *mut PciInfo) -> Status {
+    let mut info = PciInfo { legacy_bus_id: [0; 16], numbers: [0; 5], bus_id: [0; 32] };
+    let text = format!("00000000:{:02X}:00.0", 0x3B + index(device).unwrap_or(0));
+    info.bus_id[..text.len()].copy_from_slice(text.as_bytes());
+    unsafe { *out = info };
+    0
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetName(device: Device, out: *mut c_char, length: c_uint) -> Status {
     match values(index(device), "nvmlDeviceGetName", &[]) {

@@ -88,6 +88,8 @@ quantities! {
     /// `scaling_cur_freq` of the core on which the main thread last ran, once a second; absent where the kernel does not manage
     /// clocks, as in most virtual machines.
     79 MainThreadClock "process.main_thread.clock" Gauge Megahertz Process;
+    /// The NUMA node of the core on which the main thread last ran; only on machines with several.
+    82 MainThreadNumaNode "process.main_thread.numa_node" Gauge Count Process;
     /// `/proc/PID/io`: all reads, cached ones too.
     13 ProcessIoRchar "process.io.rchar" Counter Bytes Process;
     /// `/proc/PID/io`: all writes, cached ones too.
@@ -224,6 +226,9 @@ quantities! {
     67 GpuPcieTx "gpu.N.pcie.tx" Gauge BytesPerSecond Gpu;
     /// NVML PCIe throughput to the GPU over 20 ms, once a second.
     68 GpuPcieRx "gpu.N.pcie.rx" Gauge BytesPerSecond Gpu;
+
+    /// The NUMA node that the GPU is attached to; only on machines with several.
+    83 GpuNumaNode "gpu.N.numa_node" Gauge Count Gpu;
 
     /// `cpu.stat` of the control group with the smallest quota, nr_periods; absent without a quota.
     70 AllottedCpuPeriods "allotted.cpu.periods" Counter Count Allotted;

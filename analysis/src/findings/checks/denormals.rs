@@ -22,8 +22,9 @@ const RELATED: f64 = 0.5;
 const ENOUGH_SAMPLES: usize = 3;
 /// ...with this share of denormal numbers...
 const MANY: f64 = 0.01;
-/// ...on a processor that takes this many times as long for them.
-const COSTLY: f64 = 2.0;
+/// ...on a processor that takes this many times as long for them, or clearly more.
+const COSTLY: f64 = 1.25;
+const CLEARLY_COSTLY: f64 = 2.0;
 
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
@@ -98,17 +99,18 @@ fn in_gradients(evidence: &StepEvidence<'_>) -> CheckOutcome {
         return CheckOutcome::NotEnough(how.to_owned());
     }
     let samples = shares.len();
-    let (Some(share), Some(cost)) = (median(&mut shares), median(&mut values(Reported::DenormalCost))) else {
-        return CheckOutcome::Nothing;
-    };
+    let Some(share) = median(&mut shares) else { return CheckOutcome::Nothing };
+    // The program tells the most that it has measured so far.
+    let cost = values(Reported::DenormalCost).into_iter().fold(1.0, f64::max);
     if samples < ENOUGH_SAMPLES || share < MANY || cost < COSTLY {
         return CheckOutcome::Nothing;
     }
-    let finding = Finding::for_run(FindingKind::Denormals, Confidence::Medium, None, |facts| {
+    let confidence = if cost < CLEARLY_COSTLY { Confidence::Low } else { Confidence::Medium };
+    let finding = Finding::for_run(FindingKind::Denormals, confidence, None, |facts| {
         let share = facts.share(Number::DenormalGradients, share);
-        let cost = facts.number(Number::Ratio, cost);
+        let cost = quantity(facts.number(Number::Ratio, cost));
         format!(
-            "{share} of the gradients' numbers are denormal, and this processor takes {cost:.0} times as long for such numbers"
+            "{share} of the gradients' numbers are denormal, and this processor takes {cost} times as long for such numbers"
         )
     });
     with_advice(finding.with_evidence_from(|facts| {

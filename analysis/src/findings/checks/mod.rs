@@ -24,6 +24,7 @@ mod idle_phase;
 mod interpreter;
 mod memory_growth;
 mod modelled_energy;
+mod numa;
 mod page_faults;
 mod partial_batch;
 mod phase_shift;
@@ -49,7 +50,7 @@ use super::evidence::StepEvidence;
 use super::finding::{Finding, FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [StepCheck; 37] = [
+static ALL: [StepCheck; 38] = [
     StepCheck::new(FindingKind::Hang, hang::check),
     StepCheck::over_steps(FindingKind::Spike, spike::check).of_single_steps(),
     StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check).of_single_steps(),
@@ -73,6 +74,7 @@ static ALL: [StepCheck; 37] = [
     StepCheck::over_steps(FindingKind::HostSync, host_sync::check),
     StepCheck::over_steps(FindingKind::GpuThrottled, gpu_throttled::check),
     StepCheck::over_steps(FindingKind::CpuClock, cpu_clock::check),
+    StepCheck::over_steps(FindingKind::Numa, numa::check),
     StepCheck::new(FindingKind::MemoryGrowth, memory_growth::check),
     StepCheck::over_steps(FindingKind::AllocationChurn, allocation_churn::check),
     StepCheck::over_steps(FindingKind::GpuAllocator, gpu_allocator::check),

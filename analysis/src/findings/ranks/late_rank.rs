@@ -4,7 +4,7 @@
 //! A collective ends on all ranks at about the same time and begins on each when that rank's GPU reaches it. So the
 //! others wait for the rank that begins it last.
 
-use gnntop_wire::TrackRole;
+use gnntop_wire::{Reported, TrackRole};
 
 use super::evidence::RankEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
@@ -57,7 +57,8 @@ fn collectives<'a>(rank: &Rank<'a>, communicator: &str) -> Vec<Collective<'a>> {
     let Some(lane) = rank.store.tracks().iter().find(is_it).and_then(Track::lane) else { return all };
     lane.each_box(0..u64::MAX, |one, _| {
         let name = rank.store.name(one.name);
-        if all.len() < NEWEST && !POINT_TO_POINT.contains(&name) {
+        let operation = name.strip_prefix(Reported::BetweenMachines.text()).unwrap_or(name);
+        if all.len() < NEWEST && !POINT_TO_POINT.contains(&operation) {
             all.push(Collective { name, begin: rank.run_ns(one.start_ns), end: rank.run_ns(one.end_ns) });
         }
     });
