@@ -7,6 +7,8 @@ use super::tracebacks::Tracebacks;
 
 /// A traceback further from the end was handled by the program.
 const LAST_LINES: usize = 80;
+/// What the C++ runtime says where a process ends, by whatever cause, while its native threads still run.
+const THREADS_LEFT: &str = "terminate called without an active exception";
 
 /// The process that failed first according to a launcher, before the launcher ended the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +63,9 @@ impl OutputEvidence {
         said.crashed_in = crash(lines);
         said.has_exceptions = !tracebacks.done.is_empty();
         said.exception = said.choose(&tracebacks.done, lines.len());
+        if said.exception.is_some() && said.last_words.as_ref().is_some_and(|(_, text)| text == THREADS_LEFT) {
+            said.last_words = None; // the exception ended the process
+        }
         said.last_line = lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).map(str::to_owned);
         said
     }
@@ -128,7 +133,7 @@ impl OutputEvidence {
             let at = line.find("Watchdog caught").unwrap_or(0);
             self.last_words = Some((Cause::CollectiveTimeout, line[at..].chars().take(200).collect()));
         } else if line.starts_with("terminate called") {
-            let what = next.map_or("", |next| next.trim()).trim_start_matches("what():").trim();
+            let what = next.and_then(|next| next.trim().strip_prefix("what():")).map_or("", str::trim);
             let text = if what.is_empty() { line } else { what };
             let cause = classify(&format!("{line} {what}"));
             let cause = if cause == Cause::Exception { Cause::Crash } else { cause };
@@ -241,6 +246,16 @@ Root Cause (first observed failure):
             (exception.text.as_str(), exception.place.as_deref()),
             ("KeyError: 'x'", Some("tokenize, data.py:81"))
         );
+    }
+
+    #[test]
+    fn native_threads_that_an_exception_leaves_are_no_crash() {
+        let after =
+            "Traceback (most recent call last):\n  File \"/w/train.py\", line 30, in load\nValueError: bad graph\n";
+        let said = parse(&format!("{after}{THREADS_LEFT}\n[rank0]: Traceback (most recent call last):"));
+        assert_eq!((said.exception.unwrap().text.as_str(), said.last_words), ("ValueError: bad graph", None));
+        let alone = parse(&format!("{THREADS_LEFT}\nmake: ***")).last_words;
+        assert_eq!(alone, Some((Cause::Crash, THREADS_LEFT.to_owned())));
     }
 
     #[test]

@@ -108,6 +108,16 @@ fn sampled_trainings_learn_and_are_judged() {
 }
 
 #[test]
+fn features_on_disk_change_nothing_but_time() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["sage", "gat"] {
+        let common = format!("{SMALL_GRAPH} --epochs 2");
+        let on_disk = run(name, &format!("{common} --features-on-disk {}", folder.path().display()));
+        assert_eq!(on_disk.losses, run(name, &common).losses, "{name}");
+    }
+}
+
+#[test]
 fn loaders_and_kernels_change_nothing_but_time() {
     for name in ["sage", "gat"] {
         for form in ["blocks", "subgraph"] {

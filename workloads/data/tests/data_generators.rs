@@ -1,6 +1,8 @@
 //! Generated graphs have the statistics they promise, and the accuracy they promise can be reached.
 
-use gnntop_data::nodes::generate::{GenerateError, cora_like, cora_like_ceiling, reddit_like, reddit_like_ceiling};
+use gnntop_data::nodes::generate::{
+    GenerateError, cora_like, cora_like_ceiling, reddit_like, reddit_like_ceiling, reddit_like_on_disk,
+};
 use gnntop_data::nodes::{Csr, Features, NodeDataset, read};
 
 use crate::shared::shared;
@@ -202,6 +204,18 @@ fn a_seed_stands_for_its_graph_whatever_the_threads() {
     };
     assert!(same(&on_threads(1), &on_threads(3)));
     assert!(!same(&reddit(700, 20_000, 3), &reddit(700, 20_000, 4)));
+}
+
+#[test]
+fn features_on_disk_are_those_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |folder: &std::path::Path| reddit_like_on_disk(9_000, 20_000, 3, folder, &mut |_| {});
+    let (there, here) = (of(folder.path()).unwrap(), reddit(9_000, 20_000, 3));
+    assert_eq!((there.features.are_mapped(), here.features.are_mapped()), (true, false));
+    assert!(there.features == here.features && there.graph == here.graph && there.labels == here.labels);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+    let error = of(&folder.path().join("missing")).unwrap_err();
+    assert!(matches!(error, GenerateError::Write { .. }) && error.to_string().contains("No such file"), "{error}");
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn a_table_and_a_list_are_read() {
     for table in [by_commas, by_tabs] {
         assert_eq!((table.graph.nodes(), table.graph.edges(), table.classes), (3, 4, 2));
         assert_eq!(*table.labels, [1, 0, 1]);
-        assert_eq!(*table.features, Features::Dense { values: vec![1.0, -2.5, 1e3, 0.0, 0.0, 0.0], width: 2 });
+        assert_eq!(*table.features, Features::Dense { values: vec![1.0, -2.5, 1e3, 0.0, 0.0, 0.0].into(), width: 2 });
         assert_eq!(split_sizes(&table), [1, 1, 1]);
     }
     // Numbers are numbered as numbers, and a split is made where there is none.
@@ -411,7 +411,7 @@ fn reddits_files_are_read_packed_or_not() {
         let reddit = load(&[("reddit_data.npz", &data), ("reddit_graph.npz", &graph)]);
         assert_eq!((reddit.graph.nodes(), reddit.graph.edges(), reddit.classes), (3, 4, 2));
         assert_eq!(reddit.graph.neighbours(1), [0, 2]);
-        assert_eq!(*reddit.features, Features::Dense { values: vec![1.0, 2.0, -3.0, 0.0, 0.5, 6.0], width: 2 });
+        assert_eq!(*reddit.features, Features::Dense { values: vec![1.0, 2.0, -3.0, 0.0, 0.5, 6.0].into(), width: 2 });
         assert_eq!(split_sizes(&reddit), [1, 1, 1]);
     }
 }

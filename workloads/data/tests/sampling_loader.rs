@@ -172,7 +172,7 @@ fn data_that_does_not_fit_is_refused() {
     assert_eq!(refused(&labels, &[1], &[3]), "the graph has 300 nodes, but 299 labels");
     let classes = NodeDataset { classes: 6, ..good.clone() };
     assert_eq!(refused(&classes, &[5, 6], &[3]), "node 6 has class 6, but there are only 6 classes (numbered from 0)");
-    let features = Features::Dense { values: vec![0.0; 299 * WIDTH], width: WIDTH };
+    let features = Features::Dense { values: vec![0.0; 299 * WIDTH].into(), width: WIDTH };
     let features = NodeDataset { features: Arc::new(features), ..good.clone() };
     assert_eq!(refused(&features, &[1], &[3]), "the graph has 300 nodes, but features for 299");
     let none = NodeBatches::new(&good, &[], sampler(SampleForm::Blocks)).unwrap();

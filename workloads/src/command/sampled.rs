@@ -83,6 +83,10 @@ pub struct SampledOptions {
     /// Directed edges of the generated graph.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     edges: Option<usize>,
+    /// Keep the features of the generated graph in a file in this folder instead of memory, which they may exceed: 2.4 KB a node.
+    /// The file is gone at the end.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "features_on_device"])]
+    features_on_disk: Option<PathBuf>,
     /// Seed nodes per batch; the last batch of an epoch has the rest.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = at_least_one)]
     batch_size: usize,
@@ -146,9 +150,11 @@ impl SampledOptions {
         }
         let size = if self.preset == Preset::Study { STUDY_SIZE } else { DEFAULT_SIZE };
         let (nodes, edges) = (self.nodes.unwrap_or(size.0), self.edges.unwrap_or(size.1));
-        Ok(nodes::generate::reddit_like(nodes, edges, self.run.seed, &mut |share| {
-            observer.loading(format_args!("{:.0} % of the graph", share * 100.0));
-        })?)
+        let progress = &mut |share: f64| observer.loading(format_args!("{:.0} % of the graph", share * 100.0));
+        Ok(match &self.features_on_disk {
+            Some(folder) => nodes::generate::reddit_like_on_disk(nodes, edges, self.run.seed, folder, progress)?,
+            None => nodes::generate::reddit_like(nodes, edges, self.run.seed, progress)?,
+        })
     }
 
     fn sampled_run<'a>(&'a self, name: &'a str, dataset: &'a NodeDataset, self_loops: bool) -> SampledRun<'a> {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::values::Values;
+
 /// Directed edges grouped by destination (compressed sparse rows): the edges into node `i` come from
 /// `source[row_start[i]..row_start[i + 1]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +179,7 @@ pub enum Features {
     /// Every value.
     Dense {
         /// `[nodes, width]`.
-        values: Vec<f32>,
+        values: Values,
         /// Features per node.
         width: usize,
     },
@@ -221,6 +223,12 @@ impl Features {
         }
     }
 
+    /// Whether they are in a file that the system reads as they are used.
+    #[must_use]
+    pub fn are_mapped(&self) -> bool {
+        matches!(self, Self::Dense { values, .. } if values.is_mapped())
+    }
+
     /// Every row divided by its sum, where that is above 1: PyTorch Geometric's `NormalizeFeatures` for features that
     /// are not negative. Rows of zeros stay.
     #[must_use]
@@ -229,23 +237,26 @@ impl Features {
             let sum = row.iter().sum::<f32>().max(1.0);
             row.iter_mut().for_each(|value| *value /= sum);
         };
-        let mut normalised = self.clone();
-        match &mut normalised {
-            Self::Dense { values, width } => values.chunks_mut((*width).max(1)).for_each(divide),
-            Self::Sparse { row_start, value, .. } => {
+        match self.clone() {
+            Self::Dense { values, width } => {
+                let mut values = values.to_vec();
+                values.chunks_mut(width.max(1)).for_each(divide);
+                Self::Dense { values: values.into(), width }
+            }
+            Self::Sparse { row_start, column, mut value, width } => {
                 for bounds in row_start.windows(2) {
                     divide(&mut value[bounds[0] as usize..bounds[1] as usize]);
                 }
+                Self::Sparse { row_start, column, value, width }
             }
         }
-        normalised
     }
 
     /// Every value, `[nodes, width]`, whatever the form it is held in.
     #[must_use]
     pub fn to_dense(&self) -> Vec<f32> {
         match self {
-            Self::Dense { values, .. } => values.clone(),
+            Self::Dense { values, .. } => values.to_vec(),
             Self::Sparse { row_start, column, value, width } => {
                 let rows = row_start.len().saturating_sub(1);
                 let mut dense = vec![0.0; rows * width];
@@ -327,7 +338,7 @@ mod tests {
             value: vec![1.0, 3.0, 0.5],
             width: 3,
         };
-        let dense = Features::Dense { values: sparse.to_dense(), width: 3 };
+        let dense = Features::Dense { values: sparse.to_dense().into(), width: 3 };
         let expected = [0.25, 0.0, 0.75, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0];
         assert_eq!(sparse.row_normalised().to_dense(), expected);
         assert_eq!(dense.row_normalised().to_dense(), expected);

@@ -3,6 +3,8 @@
 mod dataset;
 pub mod generate;
 mod read;
+mod values;
 
 pub use dataset::{Csr, CsrError, Features, NodeDataset, Split};
 pub use read::{ReadError, read};
+pub use values::Values;

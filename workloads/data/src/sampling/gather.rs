@@ -122,6 +122,7 @@ fn gather_rows(features: &Features, nodes: &[u32], out: &mut [f32]) {
         // Rows without values have no chunks.
         Features::Dense { width: 0, .. } | Features::Sparse { width: 0, .. } => {}
         Features::Dense { values, width } => {
+            values.read_ahead(nodes, *width);
             for (row, &node) in out.chunks_exact_mut(*width).zip(nodes) {
                 row.copy_from_slice(&values[node as usize * width..][..*width]);
             }
@@ -192,7 +193,7 @@ mod tests {
         let mut out = vec![1.0];
         gather_features(&dense(), &[], &mut out, true);
         assert!(out.is_empty());
-        gather_features(&Features::Dense { values: vec![], width: 0 }, &[0, 1], &mut out, false);
+        gather_features(&Features::Dense { values: vec![].into(), width: 0 }, &[0, 1], &mut out, false);
         assert!(out.is_empty());
     }
 

@@ -165,7 +165,7 @@ pub fn features_are_read_where_they_are<M: NodeModel>(make: impl Fn() -> Made<M>
         };
         let in_place = run(FeatureRows::InPlace { table: &table, nodes: &nodes });
         assert!(in_place == run((&gathered).into()));
-        let other = Arc::new(Features::Dense { values: vec![0.0; 8 * IN_FEATURES], width: IN_FEATURES });
+        let other = Arc::new(Features::Dense { values: vec![0.0; 8 * IN_FEATURES].into(), width: IN_FEATURES });
         let absent = vec![8; nodes.len()];
         let features = FeatureRows::InPlace { table: &other, nodes: &absent };
         let refused = model.forward(features, &layers, Pass::Evaluate).unwrap_err().to_string();

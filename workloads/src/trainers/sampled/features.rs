@@ -38,7 +38,9 @@ impl FeaturePath {
     /// # Errors
     /// The device has too little memory.
     pub(super) fn new(dataset: &NodeDataset, model: &impl NodeModel, device: &Device, on_device: bool) -> Result<Self> {
-        if device.is_cpu() && model.reads_in_place() && dataset.features.dense().is_some() {
+        // A loader that gathers waits for a disk while the model computes; in place the model would wait.
+        let is_in_memory = dataset.features.dense().is_some() && !dataset.features.are_mapped();
+        if device.is_cpu() && model.reads_in_place() && is_in_memory {
             return Ok(Self::InPlace(Arc::clone(&dataset.features)));
         }
         if on_device {

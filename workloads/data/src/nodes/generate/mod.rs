@@ -7,4 +7,4 @@ mod random;
 mod reddit;
 
 pub use cora::{cora_like, cora_like_ceiling};
-pub use reddit::{Ceiling, GenerateError, reddit_like, reddit_like_ceiling};
+pub use reddit::{Ceiling, GenerateError, reddit_like, reddit_like_ceiling, reddit_like_on_disk};

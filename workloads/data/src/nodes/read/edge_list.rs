@@ -22,7 +22,7 @@ pub(super) fn read(nodes: &Path, edges: &Path) -> Result<NodeDataset, ReadError>
     Ok(NodeDataset {
         origin: nodes.display().to_string(),
         graph: Arc::new(Csr::symmetric(labels.len(), &edges)),
-        features: Arc::new(Features::Dense { values: table.values, width: table.width }),
+        features: Arc::new(Features::Dense { values: table.values.into(), width: table.width }),
         split: table.split.unwrap_or_else(|| seeded_split(&labels, classes)),
         labels: Arc::new(labels),
         classes,

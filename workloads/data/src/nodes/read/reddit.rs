@@ -21,7 +21,7 @@ pub(super) fn read(data: &Path, graph: &Path) -> Result<NodeDataset, ReadError> 
     Ok(NodeDataset {
         origin: data.display().to_string(),
         graph: Arc::new(edges(graph, nodes)?),
-        features: Arc::new(Features::Dense { values, width }),
+        features: Arc::new(Features::Dense { values: values.into(), width }),
         classes: checked_classes(data, &labels)?,
         labels: Arc::new(labels),
         split,

@@ -1,5 +1,7 @@
 //! Why no graph can be generated.
 
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 /// Why no graph can be generated.
@@ -21,5 +23,13 @@ pub enum GenerateError {
         nodes: usize,
         /// Directed edges asked for.
         edges: usize,
+    },
+    /// The features cannot be written.
+    #[error("cannot write the features of the graph to {}: {problem}", folder.display())]
+    Write {
+        /// Where to.
+        folder: PathBuf,
+        /// What the system says.
+        problem: String,
     },
 }

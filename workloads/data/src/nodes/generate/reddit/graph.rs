@@ -1,5 +1,7 @@
 //! The graph: its classes, how strongly its nodes attract edges, its features and its split.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use rand::RngExt;
@@ -11,7 +13,8 @@ use super::GenerateError;
 use super::edges::{self, Communities};
 use super::means::class_means;
 use super::published::{CLASSES, FEATURES, LABELS, NOISE, SPLIT, WEIGHTS};
-use crate::nodes::{Features, NodeDataset, Split};
+use crate::nodes::values::Writer;
+use crate::nodes::{Features, NodeDataset, Split, Values};
 
 /// Shares of the nodes that are trained on and validated on; the others test.
 const TRAIN: f64 = 0.66;
@@ -39,6 +42,31 @@ pub fn reddit_like(
     seed: u64,
     progress: &mut dyn FnMut(f64),
 ) -> Result<NodeDataset, GenerateError> {
+    generate(nodes, edges, seed, None, progress)
+}
+
+/// The same with the features in a file in this folder, 2,408 bytes for each node: they may exceed memory. The file has no name, and
+/// is gone when the data set is.
+///
+/// # Errors
+/// As [`reddit_like`]; or the file cannot be made or written.
+pub fn reddit_like_on_disk(
+    nodes: usize,
+    edges: usize,
+    seed: u64,
+    folder: &Path,
+    progress: &mut dyn FnMut(f64),
+) -> Result<NodeDataset, GenerateError> {
+    generate(nodes, edges, seed, Some(folder), progress)
+}
+
+fn generate(
+    nodes: usize,
+    edges: usize,
+    seed: u64,
+    folder: Option<&Path>,
+    progress: &mut dyn FnMut(f64),
+) -> Result<NodeDataset, GenerateError> {
     const EDGES_SHARE: f64 = 0.7;
     if nodes > u32::MAX as usize || edges > u32::MAX as usize {
         return Err(GenerateError::TooLarge { nodes, edges });
@@ -52,7 +80,11 @@ pub fn reddit_like(
     let labels = labels(nodes, seed);
     let communities = Communities::new(&labels, CLASSES, weights(nodes, seed));
     let graph = edges::draw(&communities, edges / 2, seed, &mut |share| progress(EDGES_SHARE * share))?;
-    let values = features(&labels, seed, &mut |share| progress(EDGES_SHARE + (1.0 - EDGES_SHARE) * share));
+    let values = features(&labels, seed, folder, &mut |share| progress(EDGES_SHARE + (1.0 - EDGES_SHARE) * share));
+    let values = values.map_err(|error| GenerateError::Write {
+        folder: folder.unwrap_or(Path::new("memory")).to_owned(),
+        problem: error.to_string(),
+    })?;
     Ok(NodeDataset {
         origin: format!("generated (Reddit-like, {nodes} nodes, {} directed edges, seed {seed})", graph.edges()),
         graph: Arc::new(graph),
@@ -78,23 +110,27 @@ fn weights(nodes: usize, seed: u64) -> Vec<f64> {
 }
 
 /// `[nodes, features]`; each row has its own random numbers, so that threads do not matter.
-fn features(labels: &[u32], seed: u64, progress: &mut dyn FnMut(f64)) -> Vec<f32> {
+fn features(labels: &[u32], seed: u64, folder: Option<&Path>, progress: &mut dyn FnMut(f64)) -> io::Result<Values> {
     const ROWS_AT_ONCE: usize = 8192;
     let means = class_means(seed);
-    let mut values = vec![0.0; labels.len() * FEATURES];
     let fill_row = |node: usize, row: &mut [f32], label: u32| {
         fill_normal(row, 1.0, &mut random_stream(seed, NOISE, node as u64));
         let mean = &means[label as usize * FEATURES..][..FEATURES];
         row.iter_mut().zip(mean).for_each(|(value, mean)| *value += mean);
     };
-    for (block, rows) in values.chunks_mut(ROWS_AT_ONCE * FEATURES).enumerate() {
-        let first = block * ROWS_AT_ONCE;
+    let mut writer = folder.map_or_else(|| Ok(Writer::memory(labels.len() * FEATURES)), Writer::file)?;
+    let mut block = vec![0.0; ROWS_AT_ONCE.min(labels.len()) * FEATURES];
+    for (number, labels_of_block) in labels.chunks(ROWS_AT_ONCE).enumerate() {
+        let first = number * ROWS_AT_ONCE;
+        let rows = &mut block[..labels_of_block.len() * FEATURES];
         rows.par_chunks_mut(FEATURES)
+            .zip(labels_of_block)
             .enumerate()
-            .for_each(|(row, values)| fill_row(first + row, values, labels[first + row]));
+            .for_each(|(row, (values, &label))| fill_row(first + row, values, label));
+        writer.write(rows)?;
         progress(((first + ROWS_AT_ONCE) as f64 / labels.len() as f64).min(1.0));
     }
-    values
+    writer.finish()
 }
 
 fn split(nodes: usize, seed: u64) -> Split {

@@ -11,4 +11,4 @@ mod published;
 
 pub use ceiling::{Ceiling, reddit_like_ceiling};
 pub use error::GenerateError;
-pub use graph::reddit_like;
+pub use graph::{reddit_like, reddit_like_on_disk};
