@@ -1,7 +1,8 @@
 //! Denormal numbers among the gradients: what part of a sample they are, and what arithmetic with them costs here.
 //!
 //! Many processors compute with them a hundred times slower, which times alone do not show. Once a second, when an optimizer's
-//! step begins, Python names some gradients, and a few hundred numbers of each are read.
+//! step begins, Python names some gradients, and a few hundred numbers of each are read. All of it counts in integers: a program
+//! may have set its thread to be ended by inexact results, or look at the flags that these leave.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
@@ -49,7 +50,7 @@ fn is_due() -> bool {
     after::ticks_ns(after::ticks().saturating_sub(LOOKED.load(Relaxed))) >= EVERY_NS
 }
 
-/// `denormal_share(address, count, type, ...)`: of the numbers at these addresses, in millionths; None if nothing can be read.
+/// `denormal_share(address, count, type, ...)`: of the numbers at these addresses, by a sample, in millionths; None if none can be read.
 /// Types are 0 for float32, 1 for bfloat16 and 2 for float64.
 pub(crate) unsafe extern "C" fn denormal_share(_: Object, arguments: *const Object, count: isize) -> Object {
     with_python(|python| {
@@ -68,10 +69,10 @@ pub(crate) unsafe extern "C" fn denormal_share(_: Object, arguments: *const Obje
     })
 }
 
-/// `denormal_cost()`: how many times as long arithmetic with denormal numbers takes, in hundredths.
+/// `denormal_cost()`: the time of arithmetic with denormal numbers, in percent of what others take.
 pub(crate) unsafe extern "C" fn denormal_cost(_: Object, _: Object) -> Object {
     // SAFETY: Python calls this.
-    with_python(|python| Some(unsafe { (python.new_unsigned)((100.0 * catch_panic(1.0, cost)) as u64) }))
+    with_python(|python| Some(unsafe { (python.new_unsigned)(catch_panic(100, cost)) }))
 }
 
 /// How a number is stored.
@@ -107,18 +108,20 @@ impl Stored {
     }
 }
 
-/// The share, in millionths, of gradients that are given by an address, how many numbers they have, and a type.
+/// The share, in millionths, of gradients that are given by an address, how many numbers they have, and a type. Each counts as
+/// many times as it has numbers.
 fn share(gradients: &[i64]) -> Option<u64> {
     let own = Process::own().ok()?;
-    let (mut denormal, mut all) = (0, 0);
+    let (mut denormal, mut all) = (0_u128, 0_u128);
     for &[address, count, stored] in gradients.as_chunks().0 {
         let (Ok(address), Ok(count)) = (Address::try_from(address), usize::try_from(count)) else { continue };
         if let Some((some, of)) = sample(&own, address, count, Stored::from_number(stored)?) {
-            denormal += some;
-            all += of;
+            let count = count as u128;
+            denormal += (1_000_000 * count * u128::from(some)).checked_div(of.into()).unwrap_or(0);
+            all += count;
         }
     }
-    (1_000_000 * denormal).checked_div(all)
+    denormal.checked_div(all).and_then(|share| u64::try_from(share).ok())
 }
 
 /// How many numbers of a gradient's sample are denormal, and how many there are.
@@ -133,12 +136,12 @@ fn sample(own: &Process, address: Address, count: usize, stored: Stored) -> Opti
     Some((of_piece.iter().sum(), (pieces * piece) as u64))
 }
 
-/// How many times as long as others denormal numbers take: as operands and results of a product, or as results alone. All are
+/// The time of denormal numbers, as operands and results of a product or as results alone, in percent of what others take. All are
 /// timed in turn, and of each the least counts.
-fn cost() -> f64 {
+fn cost() -> u64 {
     let kinds = [(1.0, 0.5), (1e-39, 0.5), (1e-20, 1e-20)];
     let mut least = [Duration::MAX; 3];
-    with_usual_rounding(|| {
+    with_usual_arithmetic(|| {
         for _ in 0..12 {
             least
                 .iter_mut()
@@ -146,8 +149,8 @@ fn cost() -> f64 {
                 .for_each(|(least, (left, right))| *least = product_time(left, right).min(*least));
         }
     });
-    let [usual, both, result] = least.map(|time| time.as_secs_f64());
-    both.max(result) / usual.max(1e-9)
+    let [usual, both, result] = least.map(|time| time.as_nanos());
+    u64::try_from(100 * both.max(result) / usual.max(1)).unwrap_or(u64::MAX)
 }
 
 /// What products of these numbers take. Few numbers, again and again: of many, how they lie in memory would count.
@@ -163,9 +166,9 @@ fn product_time(left: f32, right: f32) -> Duration {
 }
 
 /// Calls `f` while the thread computes as threads do at first: a program may have had it take denormal numbers for 0, which other
-/// threads that compute for it do not.
+/// threads that compute for it do not, or be ended by exceptions. Afterwards all is as before, the flags of exceptions included.
 #[cfg(target_arch = "x86_64")]
-fn with_usual_rounding<T>(f: impl FnOnce() -> T) -> T {
+fn with_usual_arithmetic<T>(f: impl FnOnce() -> T) -> T {
     /// All exceptions masked, to the nearest (Intel SDM, volume 1, 10.2.3).
     const USUAL: u32 = 0x1F80;
     let (mut was, usual) = (0_u32, USUAL);
@@ -181,7 +184,7 @@ fn with_usual_rounding<T>(f: impl FnOnce() -> T) -> T {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn with_usual_rounding<T>(f: impl FnOnce() -> T) -> T {
+fn with_usual_arithmetic<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
@@ -212,6 +215,9 @@ mod tests {
         let usual = vec![1.0; 100_000];
         let both = [&numbers, &usual].map(|it| [it.as_ptr() as i64, it.len() as i64, 0]);
         assert_eq!(share(both.as_flattened()), Some(1_000_000 / PIECES as u64));
+        let few = [1e-40_f32; 4];
+        let unlike = [[few.as_ptr() as i64, 4, 0], [usual.as_ptr() as i64, 99_996, 0]];
+        assert_eq!(share(unlike.as_flattened()), Some(40), "each counts as it is long");
     }
 
     #[test]
@@ -222,11 +228,27 @@ mod tests {
         assert_eq!((share(&[]), share(&[1, 2])), (None, None));
     }
 
+    /// Whether inexact results are told by the thread's flags, after `f` alone.
+    #[cfg(target_arch = "x86_64")]
+    fn leaves_flags(f: impl FnOnce()) -> bool {
+        let (mut after, clear) = (0_u32, 0x1F80_u32);
+        // SAFETY: as in `with_usual_arithmetic`.
+        unsafe {
+            std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const clear, options(nostack));
+            f();
+            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut after, options(nostack));
+        }
+        after & 0x3F != 0
+    }
+
     #[test]
-    fn thread_computes_as_before_after_the_cost_is_measured() {
-        let tiny = || black_box(black_box(1e-39_f32) * black_box(0.5));
-        let before = tiny();
-        assert!(cost() > 0.5);
-        assert!(tiny() == before && before > 0.0);
+    #[cfg(target_arch = "x86_64")]
+    fn nothing_of_the_threads_arithmetic_changes() {
+        let numbers = vec![1e-40_f32; 10_000];
+        assert!(leaves_flags(|| _ = black_box(black_box(1e-20_f32) * black_box(1e-20))));
+        assert!(!leaves_flags(|| {
+            assert!(cost() >= 50);
+            assert_eq!(share_of(&numbers, 0), Some(1_000_000));
+        }));
     }
 }

@@ -274,6 +274,38 @@ for kind in (Model, Calls):
 """
 
 
+# The lists of an optimizer's groups are the program's, and so is its thread's arithmetic: it may look at the flags of inexact
+# results, or be ended by one, while its gradients are looked at.
+OPTIMIZER = """
+import ctypes, ctypes.util
+
+class Groups(list):
+    def __iter__(self): print("iterated"); return super().__iter__()
+class Group(dict):
+    def __getitem__(self, key): print("asked for", key); return super().__getitem__(key)
+    get = __getitem__
+class Nothing(torch.optim.Optimizer):
+    def step(self, closure=None): pass
+
+libm = ctypes.CDLL(ctypes.util.find_library("m"))
+INEXACT = {"x86_64": 0x20}.get(os.uname().machine, 0)
+tiny = nn.Parameter(torch.zeros(600))
+tiny.grad = torch.full((600,), 1e-40)
+idle = Nothing([tiny], {})
+model = nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer.param_groups = Groups(Group(group) for group in optimizer.param_groups)
+for _ in range(5):
+    model(torch.ones(1, 2)).sum().backward()
+    libm.feclearexcept(0x3F), libm.feenableexcept(INEXACT)
+    idle.step()
+    libm.fedisableexcept(INEXACT)
+    print("flags", libm.fetestexcept(0x3F))
+print("steps")
+optimizer.step()
+"""
+
+
 def outcome(program: str, directory: Path, **variables: str) -> tuple[int, str, str]:
     directory.mkdir(parents=True, exist_ok=True)
     (directory.parent / "program.py").write_text(TRAINS + program)
@@ -285,6 +317,7 @@ def outcome(program: str, directory: Path, **variables: str) -> tuple[int, str, 
 
 
 CASES = {
+    "optimizer": OPTIMIZER,
     "batches": BATCHES,
     "fetchers": FETCHERS,
     "classes": CLASSES,

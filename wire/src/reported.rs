@@ -37,9 +37,9 @@ pub enum Reported {
     OneForwardOneBackward,
     /// Denormal numbers in the arithmetic of a step.
     Denormals,
-    /// The share of the gradients' numbers that is denormal, of a sample of them.
+    /// How many of a million numbers of gradients are denormal, by a sample.
     DenormalGradients,
-    /// How many times as long this processor takes for arithmetic with denormal numbers.
+    /// The time that this processor takes for arithmetic with denormal numbers, in percent of what others take.
     DenormalCost,
     /// Rows of a batch that is not a graph.
     Samples,
@@ -101,8 +101,8 @@ const PLAIN: [(Reported, &str); 36] = [
     (Reported::Collate, "collate"),
     (Reported::TrainingData, "training data"),
     (Reported::Tokens, "tokens"),
-    (Reported::DenormalGradients, "denormal gradients"),
-    (Reported::DenormalCost, "cost of denormals"),
+    (Reported::DenormalGradients, "denormal gradients in a million"),
+    (Reported::DenormalCost, "cost of denormals in percent"),
 ];
 
 /// Numbers in the stream of what carries a number of its own, and the beginnings of their texts.

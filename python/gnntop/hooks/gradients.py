@@ -1,7 +1,8 @@
 """Denormal numbers among the gradients: a sample is looked at once a second, of a few parameters in turn.
 
 Many processors compute with them a hundred times slower. Only gradients on the CPU are looked at, as GPUs do not mind.
-Nothing runs any code of the optimizer and the tensors, and nothing is computed by torch.
+Nothing runs any code of the optimizer and the tensors, and nothing is computed by torch. What is counted is an integer:
+a program may have set its thread to be ended by the inexact results of others.
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from . import loop
+from . import loop, roots
 from .patching import guarded, on_uninstall
 
 _AT_ONCE = 8
 """Parameters of one look."""
-_MILLIONTHS = 1e6
-_HUNDREDTHS = 100
-_WORTH_A_LOOK = 0.001
-"""From this share on it is reported, with what it costs."""
+_WORTH_A_LOOK = 1000
+"""From this share on, in millionths, it is reported, with what it costs."""
 _MEASURES = 5
 """How often the cost is measured. The most counts: what else runs on the core slows both kinds of numbers down."""
 
@@ -45,7 +44,7 @@ class Gradients:
         self._torch, self._base = torch, base
         self._types = {torch.float32: 0, torch.bfloat16: 1, torch.float64: 2}
         self._looks = self._measures = 0
-        self._cost = 0.0
+        self._cost = 0
 
     def look(self, optimizer: Any) -> None:
         """A step of this optimizer begins."""
@@ -53,19 +52,17 @@ class Gradients:
             return  # the program would hear of it
         share = _native.denormal_share(*(number for one in self._some(optimizer) for number in one))
         self._looks += 1
-        if share is None or not (self._measures or share / _MILLIONTHS >= _WORTH_A_LOOK):
+        if share is None or not (self._measures or share >= _WORTH_A_LOOK):
             return
         if self._measures < _MEASURES:
             self._measures += 1
-            self._cost = max(self._cost, _native.denormal_cost() / _HUNDREDTHS)
-        _native.counter(_native.reported_name("denormal gradients"), share / _MILLIONTHS)
-        _native.counter(_native.reported_name("cost of denormals"), self._cost)
+            self._cost = max(self._cost, _native.denormal_cost())
+        _native.counter_int(_native.reported_name("denormal gradients in a million"), share)
+        _native.counter_int(_native.reported_name("cost of denormals in percent"), self._cost)
 
     def _some(self, optimizer: Any) -> Iterator[tuple[int, int, int]]:
         """Address, length and type of some of the gradients; of others the next time."""
-        groups = (_native.fields(optimizer) or {}).get("param_groups")
-        lists = [group.get("params") for group in _plain(groups) if type(group) is dict]
-        parameters = [parameter for plain in lists for parameter in _plain(plain)]
+        parameters = roots.parameters_of(optimizer)
         apart = max(len(parameters) // _AT_ONCE, 1)
         for parameter in parameters[self._looks % apart :: apart]:
             if type(parameter) is self._torch.nn.Parameter or type(parameter) is self._torch.Tensor:
@@ -81,8 +78,3 @@ class Gradients:
         if stored is None or not is_here or not base.is_contiguous(gradient):
             return None
         return self._torch._C._data_address(gradient), base.numel(gradient), stored
-
-
-def _plain(found: Any) -> list[Any]:
-    """A list of Python's own, or an empty one: others run the program's code."""
-    return found if type(found) is list else []

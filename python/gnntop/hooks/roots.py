@@ -126,9 +126,9 @@ def own_parameters(module: Any) -> Iterable[Any]:
     return _fields(module, "_parameters").values()
 
 
-def is_one_of(module: Any, kinds: tuple[type, ...]) -> bool:
-    """Whether a module is of one of these classes, without asking the module, which may say anything."""
-    return any(one is kind for one in _of_type("__mro__", type(module)) for kind in kinds)
+def is_one_of(found: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether an object is of one of these classes, without asking it, as it may say anything."""
+    return any(one is kind for one in _of_type("__mro__", type(found)) for kind in kinds)
 
 
 def _fields(module: Any, name: str) -> dict[str, Any]:
@@ -255,8 +255,13 @@ def _known_optimizers() -> list[Any]:
     alive = [one for known in _optimizers if (one := known()) is not None]
     alive = [one for one in alive if "param_groups" in (_native.fields(one) or ())]
     if alive:
-        optimizer = class_name(type(alive[-1])), dict(_native.fields(alive[-1]).get("defaults", {}))
+        optimizer = class_name(type(alive[-1])), _defaults(alive[-1])
     return alive
+
+
+def _defaults(optimizer: Any) -> dict[str, Any]:
+    found = _native.fields(optimizer).get("defaults")
+    return dict(dict.items(found)) if is_one_of(found, (dict,)) else {}
 
 
 def _hook_all(roots: list[Any]) -> None:
@@ -313,8 +318,19 @@ def _loading() -> Any:
 
 
 def _parameters(optimizers: Iterable[Any]) -> set[int]:
-    groups = (group for optimizer in optimizers for group in _native.fields(optimizer)["param_groups"])
-    return {id(parameter) for group in groups for parameter in group["params"]}
+    return {id(parameter) for optimizer in optimizers for parameter in parameters_of(optimizer)}
+
+
+def parameters_of(optimizer: Any) -> list[Any]:
+    """The parameters that an optimizer updates; no code of the lists and dictionaries that hold them runs."""
+    groups = _listed((_native.fields(optimizer) or {}).get("param_groups"))
+    lists = [dict.get(group, "params") for group in groups if is_one_of(group, (dict,))]
+    return [parameter for one in lists for parameter in _listed(one)]
+
+
+def _listed(found: Any) -> Iterable[Any]:
+    """What a list holds; nothing of anything else."""
+    return list.__iter__(found) if is_one_of(found, (list,)) else ()
 
 
 def find(modules: list[Any], updated: set[int]) -> list[Any]:

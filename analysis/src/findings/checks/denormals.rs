@@ -99,9 +99,9 @@ fn in_gradients(evidence: &StepEvidence<'_>) -> CheckOutcome {
         return CheckOutcome::NotEnough(how.to_owned());
     }
     let samples = shares.len();
-    let Some(share) = median(&mut shares) else { return CheckOutcome::Nothing };
+    let Some(share) = median(&mut shares).map(|of_million| of_million / 1e6) else { return CheckOutcome::Nothing };
     // The program tells the most that it has measured so far.
-    let cost = values(Reported::DenormalCost).into_iter().fold(1.0, f64::max);
+    let cost = values(Reported::DenormalCost).into_iter().fold(100.0, f64::max) / 100.0;
     if samples < ENOUGH_SAMPLES || share < MANY || cost < COSTLY {
         return CheckOutcome::Nothing;
     }

@@ -116,7 +116,10 @@ fn denormal_gradients_are_a_finding_where_the_processor_is_slower_with_them() {
     let sampled = |share: f64, cost: f64| {
         move |step: u64| match step % 20 {
             7 => StepPlan {
-                counters: vec![("denormal gradients", share), ("cost of denormals", cost)],
+                counters: vec![
+                    ("denormal gradients in a million", share * 1e6),
+                    ("cost of denormals in percent", cost * 100.0),
+                ],
                 ..StepPlan::default()
             },
             _ => StepPlan::default(),
