@@ -117,9 +117,13 @@ pub(super) struct Python {
     parents_words: Vec<String>,
 }
 
-/// The Pythons at and below a process that have not answered.
+/// The Pythons at and below a process that have not answered, or not since they were started again in the same process.
 pub(super) fn silent(below: &mut Descendants, answers: &BTreeMap<u32, Answer>) -> impl Iterator<Item = Python> {
-    let pythons = below.find().filter(|process| !answers.contains_key(&process.pid())).filter(is_python);
+    let is_silent = |process: &Process| match answers.get(&process.pid()) {
+        Some(answer) => !answer.has_torch && answer.problems.is_empty() && unreached::has_lost_path(process.pid()),
+        None => true,
+    };
+    let pythons = below.find().filter(is_silent).filter(is_python);
     pythons.filter_map(Python::find).filter(|python| !is_fork(python, answers))
 }
 
@@ -239,7 +243,10 @@ impl Descendants {
 
 fn is_python(process: &Process) -> bool {
     match fs::read_link(format!("/proc/{}/exe", process.pid())) {
-        Ok(program) => program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python")),
+        Ok(program) => {
+            let is_named_so = program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"));
+            is_named_so || unreached::is_frozen(process.pid(), &program)
+        }
         // Another user's, as below sudo.
         Err(_) => {
             let words = process.words();

@@ -108,14 +108,18 @@ impl UnreachedEvidence {
                 "it runs as another user, as with sudo: run gnntop as that user, `sudo gnntop run -- python ...`";
             return certain(text.to_owned(), false);
         }
-        if self.variables.is_none()
-            || self
-                .value("PYTHONPATH")
-                .is_some_and(|path| path.split(':').any(|entry| entry.trim_end_matches('/').ends_with(OURS)))
-        {
-            return full(&self.answers).map_or_else(unknown, |text| certain(text, false));
+        if self.variables.is_none() || self.has_path() {
+            let is_python = self.program.is_empty() || self.program.starts_with("python");
+            let otherwise = || if is_python { unknown() } else { frozen(&self.program) };
+            return full(&self.answers).map_or_else(otherwise, |text| certain(text, false));
         }
         if is_of_the_run { certain(self.overwritten(), true) } else { certain(self.cleared(), false) }
+    }
+
+    /// Whether its environment has our entry of `PYTHONPATH`.
+    fn has_path(&self) -> bool {
+        let is_ours = |entry: &str| entry.trim_end_matches('/').ends_with(OURS);
+        self.value("PYTHONPATH").is_some_and(|path| path.split(':').any(is_ours))
     }
 
     /// A variable of its environment.
@@ -162,6 +166,9 @@ impl UnreachedEvidence {
                 );
             }
         }
+        if self.value("PYTHONPATH").is_none() {
+            return format!("it was started without PYTHONPATH, as pex does: add {START}");
+        }
         "PYTHONPATH was set without what it had: where that is done, end its value with `:$PYTHONPATH`".to_owned()
     }
 }
@@ -174,6 +181,29 @@ const START: &str = "`import gnntop; gnntop.start()`";
 fn unknown() -> Reason {
     let text = format!("it may be a frozen program, or one without sitecustomize; add {START} to see more");
     Reason { text, is_certain: false, may_join: false }
+}
+
+/// For a program that is not called Python. Others have Python in them as well, and look for us.
+fn frozen(program: &str) -> Reason {
+    let text = format!("Python is built into {program}, as by PyInstaller, and does not look for gnntop; add {START}");
+    Reason { text, is_certain: false, may_join: false }
+}
+
+/// Whether the process with this program, which is not called Python, has one in it: a library that it has loaded.
+pub(super) fn is_frozen(pid: u32, program: &Path) -> bool {
+    // Those of the system are not; reading what each of them has loaded would take long.
+    if ["/usr", "/bin", "/sbin"].iter().any(|folder| program.starts_with(folder)) {
+        return false;
+    }
+    let loaded = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    loaded.lines().any(|line| file_name(line).starts_with("libpython3"))
+}
+
+/// Whether the process was started for this run, and without the way to gnntop that its Pythons are started with.
+pub(super) fn has_lost_path(pid: u32) -> bool {
+    let variables = fs::read(format!("/proc/{pid}/environ")).ok().map(|bytes| texts(&bytes));
+    let evidence = UnreachedEvidence { variables, ..UnreachedEvidence::default() };
+    evidence.value("GNNTOP_ANSWERS").is_some() && !evidence.has_path()
 }
 
 /// What its folder lacks to hold an answer; `None` if nothing is known to be missing.
@@ -397,7 +427,12 @@ mod tests {
             evidence.above = above(&["/opt/conda/bin/python", "/opt/conda/bin/conda", "run", "-n", "x", "python"]);
         };
         assert!(reason(&conda).text.contains("`conda run gnntop run -- python ...`"));
-        assert!(!reason(&|_| ()).is_certain, "it may be slow to start");
+        let lost =
+            |evidence: &mut UnreachedEvidence| evidence.variables = Some(vec!["GNNTOP_ANSWERS=/tmp/a".to_owned()]);
+        assert!(reason(&lost).text.contains("without PYTHONPATH, as pex does"));
+        let frozen = reason(&|evidence| evidence.program = "train".to_owned());
+        assert!(frozen.text.contains("built into train, as by PyInstaller") && !frozen.is_certain);
+        assert!(!reason(&|evidence| evidence.program = "python".to_owned()).is_certain, "it may be slow to start");
         assert!(!reason(&|evidence| evidence.variables = None).is_certain);
     }
 
