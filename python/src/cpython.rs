@@ -33,6 +33,18 @@ pub(crate) const METH_O: c_int = 0x08;
 pub(crate) const METH_VARARGS: c_int = 0x01;
 pub(crate) const METH_KEYWORDS: c_int = 0x02;
 
+/// Arguments of a call.
+///
+/// # Safety
+/// `arguments` must be an array of this length.
+pub(crate) unsafe fn given<'a>(arguments: *const Object, count: isize) -> &'a [Object] {
+    match usize::try_from(count) {
+        // SAFETY: guaranteed by the caller.
+        Ok(count) if count > 0 => unsafe { std::slice::from_raw_parts(arguments, count) },
+        _ => &[],
+    }
+}
+
 pub(crate) const fn method(name: &'static CStr, call: *const (), flags: c_int) -> PyMethodDef {
     PyMethodDef { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
 }

@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::after;
 
-use crate::cpython::{Object, Python, Raised, with_python};
+use crate::cpython::{Object, Python, Raised, given, with_python};
 use crate::events::notify;
 use crate::listeners::{Listener, listener};
 use crate::memory::{Address, Process};
 use crate::training;
 use crate::warning::catch_panic;
-use crate::work_builtins::given;
 
 /// Between two looks.
 const EVERY_NS: u64 = 1_000_000_000;

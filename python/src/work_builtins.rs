@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_long, c_ulonglong};
 use std::ptr::null_mut;
 
-use crate::cpython::{METH_FASTCALL, METH_NOARGS, METH_O, Object, PyMethodDef, Python, method, with_python};
+use crate::cpython::{METH_FASTCALL, METH_NOARGS, METH_O, Object, PyMethodDef, Python, given, method, with_python};
 use crate::steps::{OptimizerId, Work};
 use crate::{batches, collector, device_waits, events, gradients, hooked, listeners, roots, training, worker};
 
@@ -35,18 +35,6 @@ pub(crate) static METHODS: [PyMethodDef; 23] = [
 
 /// Called when what uses a worker's ring is gone.
 static RING_GONE: PyMethodDef = method(c"ring_gone", ring_gone as *const (), METH_O);
-
-/// Arguments of a call.
-///
-/// # Safety
-/// `arguments` must be an array of this length.
-pub(crate) unsafe fn given<'a>(arguments: *const Object, count: isize) -> &'a [Object] {
-    match usize::try_from(count) {
-        // SAFETY: guaranteed by the caller.
-        Ok(count) if count > 0 => unsafe { std::slice::from_raw_parts(arguments, count) },
-        _ => &[],
-    }
-}
 
 /// Raises, and returns nothing.
 unsafe fn refuse(python: &Python, text: &'static CStr) -> Option<Object> {
