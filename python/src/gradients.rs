@@ -227,7 +227,7 @@ mod tests {
         assert_eq!((share(&[]), share(&[1, 2])), (None, None));
     }
 
-    /// Whether inexact results are told by the thread's flags, after `f` alone.
+    /// Whether the thread's flags say that a result of `f` was inexact.
     #[cfg(target_arch = "x86_64")]
     fn leaves_flags(f: impl FnOnce()) -> bool {
         let (mut after, clear) = (0_u32, 0x1F80_u32);
