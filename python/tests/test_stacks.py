@@ -200,7 +200,9 @@ def test_a_loader_worker_that_waits_is_named_with_its_line(tmp_path: Path, start
     finally:
         disk.kill()
         disk.wait()
-    assert (watched.code, watched.err) == (0, b"")
+    # Alone, too, Python sometimes finds at its end that a worker has not removed a semaphore: 2 of 12 times.
+    said = [line for line in watched.err.splitlines() if b"resource_tracker" not in line]
+    assert (watched.code, said) == (0, [])
     seen = report(recording)
     where = "Pictures.wait_for_disk (train.py:20), under Pictures.__getitem__ (train.py:15)"
     assert dict(seen["stacks"]["places"]).get(where, 0) >= 2, seen["stacks"]

@@ -274,8 +274,8 @@ for kind in (Model, Calls):
 """
 
 
-# The lists of an optimizer's groups are the program's, and so is its thread's arithmetic: it may look at the flags of inexact
-# results, or be ended by one, while its gradients are looked at.
+# The lists of an optimizer's groups are the program's, and so is its thread's arithmetic: it may look at the flags of
+# inexact results, or be ended by one, while its gradients are looked at.
 OPTIMIZER = """
 import ctypes, ctypes.util
 
