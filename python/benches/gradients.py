@@ -33,6 +33,6 @@ def microseconds(call: Callable[[], object]) -> float:
 model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(200)))
 optimizer = torch.optim.Adam(model.parameters())
 model(torch.randn(8, 256)).mean().backward()
-looking = gradients.Gradients(torch, torch._C.TensorBase)
+looking = gradients.Gradients(torch)
 print(f"a look {microseconds(lambda: looking.look(optimizer)):.0f} us")
 print(f"the cost of denormals {microseconds(_native.denormal_cost):.0f} us")

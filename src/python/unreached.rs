@@ -68,14 +68,13 @@ pub(super) fn other_user(process: &Process) -> Option<u32> {
 impl UnreachedEvidence {
     fn collect(python: &Process, words: &[String]) -> Self {
         let pid = python.pid();
-        let variables = fs::read(format!("/proc/{pid}/environ")).ok().map(|bytes| texts(&bytes));
         let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
         let own = mounts("self");
         let above = std::iter::successors(python.parent(), Process::parent).take(MAX_GENERATIONS);
         let above: Vec<_> = below_gnntop(above.map(|process| (process.pid(), process.words()))).collect();
         Self {
             words: words.to_vec(),
-            variables,
+            variables: variables(pid),
             program: fs::read_link(format!("/proc/{pid}/exe")).map(last_part).unwrap_or_default(),
             is_other_user: other_user(python).is_some(),
             is_container: mounts(&pid.to_string()).is_some_and(|found| own.is_some_and(|own| own != found)),
@@ -167,7 +166,7 @@ impl UnreachedEvidence {
             }
         }
         if self.value("PYTHONPATH").is_none() {
-            return format!("it was started without PYTHONPATH, as pex does: add {START}");
+            return format!("it was started without PYTHONPATH, as pex starts programs: add {START}");
         }
         "PYTHONPATH was set without what it had: where that is done, end its value with `:$PYTHONPATH`".to_owned()
     }
@@ -201,8 +200,7 @@ pub(super) fn is_frozen(pid: u32, program: &Path) -> bool {
 
 /// Whether the process was started for this run, and without the way to gnntop that its Pythons are started with.
 pub(super) fn has_lost_path(pid: u32) -> bool {
-    let variables = fs::read(format!("/proc/{pid}/environ")).ok().map(|bytes| texts(&bytes));
-    let evidence = UnreachedEvidence { variables, ..UnreachedEvidence::default() };
+    let evidence = UnreachedEvidence { variables: variables(pid), ..UnreachedEvidence::default() };
     evidence.value("GNNTOP_ANSWERS").is_some() && !evidence.has_path()
 }
 
@@ -318,6 +316,11 @@ fn shortened(line: &str) -> String {
     }
 }
 
+/// The environment that a process was started with; `None` if this user may not read it.
+fn variables(pid: u32) -> Option<Vec<String>> {
+    fs::read(format!("/proc/{pid}/environ")).ok().map(|bytes| texts(&bytes))
+}
+
 fn texts(bytes: &[u8]) -> Vec<String> {
     let texts = bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty());
     texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
@@ -429,7 +432,7 @@ mod tests {
         assert!(reason(&conda).text.contains("`conda run gnntop run -- python ...`"));
         let lost =
             |evidence: &mut UnreachedEvidence| evidence.variables = Some(vec!["GNNTOP_ANSWERS=/tmp/a".to_owned()]);
-        assert!(reason(&lost).text.contains("without PYTHONPATH, as pex does"));
+        assert!(reason(&lost).text.contains("without PYTHONPATH, as pex starts programs"));
         let frozen = reason(&|evidence| evidence.program = "train".to_owned());
         assert!(frozen.text.contains("built into train, as by PyInstaller") && !frozen.is_certain);
         assert!(!reason(&|evidence| evidence.program = "python".to_owned()).is_certain, "it may be slow to start");

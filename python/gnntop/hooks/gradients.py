@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from . import loop, roots
+from . import loop, reading
 from .patching import guarded, on_uninstall
 
 _AT_ONCE = 8
@@ -25,12 +25,11 @@ _MEASURES = 5
 
 def install(torch: ModuleType) -> None:
     """Looks at the gradients of each session."""
-    base = torch._C.TensorBase
     if not hasattr(torch._C, "_data_address"):
         return  # the other way to an address may copy a tensor that shares its memory until it is written to
 
     def watch() -> None:
-        gradients = Gradients(torch, base)
+        gradients = Gradients(torch)
         _native.listen(_native.ON_GRADIENTS, guarded("gradients", gradients.look))
 
     loop.on_open.append(watch)
@@ -40,8 +39,8 @@ def install(torch: ModuleType) -> None:
 class Gradients:
     """Takes samples, and reports what is denormal once anything is."""
 
-    def __init__(self, torch: ModuleType, base: Any) -> None:
-        self._torch, self._base = torch, base
+    def __init__(self, torch: ModuleType) -> None:
+        self._torch, self._base = torch, torch._C.TensorBase
         self._types = {torch.float32: 0, torch.bfloat16: 1, torch.float64: 2}
         self._looks = self._measures = 0
         self._cost = 0
@@ -62,7 +61,7 @@ class Gradients:
 
     def _some(self, optimizer: Any) -> Iterator[tuple[int, int, int]]:
         """Address, length and type of some of the gradients; of others the next time."""
-        parameters = roots.parameters_of(optimizer)
+        parameters = reading.parameters_of(optimizer)
         apart = max(len(parameters) // _AT_ONCE, 1)
         for parameter in parameters[self._looks % apart :: apart]:
             if type(parameter) is self._torch.nn.Parameter or type(parameter) is self._torch.Tensor:

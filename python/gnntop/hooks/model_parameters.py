@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from . import roots
+from . import reading, roots
 
 
 def publish(torch: ModuleType) -> None:
@@ -22,7 +22,7 @@ def publish(torch: ModuleType) -> None:
     if model is None or torch._C._len_torch_function_stack():
         return  # there is none, or the program would hear of it
     sizes: dict[str, int] = {}
-    for parameter in roots.parameters(model):
+    for parameter in reading.parameters(model):
         if size := _size(parameter):
             number_type = str(torch._C.TensorBase.dtype.__get__(parameter)).removeprefix("torch.")
             sizes[number_type] = sizes.get(number_type, 0) + size
@@ -42,9 +42,9 @@ def _in_dense_embeddings(torch: ModuleType, model: Any) -> int:
     kinds = (torch.nn.Embedding, torch.nn.EmbeddingBag)
     dense: dict[int, int] = {}
     others: set[int] = set()
-    for module in roots.modules_in(model):
-        parameters = [parameter for parameter in roots.own_parameters(module) if _size(parameter)]
-        if not roots.is_one_of(module, kinds):
+    for module in reading.modules_in(model):
+        parameters = [parameter for parameter in reading.own_parameters(module) if _size(parameter)]
+        if not reading.is_one_of(module, kinds):
             others.update(map(id, parameters))
         elif not (_native.fields(module) or {}).get("sparse"):
             trained = filter(torch._C.TensorBase.requires_grad.__get__, parameters)

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _answers, _native, _program
-from . import device_memory, device_waits, gradients, loop, patching, roots, settings
+from . import device_memory, device_waits, gradients, loop, patching, reading, roots, settings
 from .patching import on_uninstall, patch, watch
 from .phases import reported_as
 
@@ -119,8 +119,8 @@ def describe(torch: ModuleType) -> tuple[str, dict[str, str]]:
         facts["device"] = torch.cuda.get_device_name()
     model = roots.model()
     if model is not None:
-        facts["model"] = roots.class_name(type(model))
-        facts["parameters"] = str(roots.size(model))
+        facts["model"] = reading.class_name(type(model))
+        facts["parameters"] = str(reading.size(model))
     return _program.name(), facts
 
 

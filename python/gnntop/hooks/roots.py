@@ -15,15 +15,12 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from functools import reduce
-from operator import mul
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
 from .. import _native
-from . import training_set
+from . import reading, training_set
 from .patching import Hook, on_uninstall, patch, watch
 
 MOST_ROOTS = 64
@@ -96,45 +93,7 @@ def _watch_evaluations(kind: type) -> None:
 def model() -> Any:
     """The root with the most parameters; None before any was found."""
     alive = (root() for root in _roots)
-    return max((root for root in alive if root is not None), key=size, default=None)
-
-
-def size(module: Any) -> int:
-    """How many numbers the parameters of a module have that are tensors of torch's own types."""
-    shapes = (_native.shape(parameter) for parameter in parameters(module))
-    return sum(reduce(mul, shape, 1) for shape in shapes if shape is not None)
-
-
-def parameters(module: Any) -> Iterable[Any]:
-    """The parameters of a module, each once."""
-    return {id(parameter): parameter for one in modules_in(module) for parameter in own_parameters(one)}.values()
-
-
-def modules_in(module: Any) -> Iterator[Any]:
-    """A module and all that are in it, each once."""
-    left, seen = [module], set()
-    while left:
-        one = left.pop()
-        if id(one) not in seen:
-            seen.add(id(one))
-            left += _children(one)
-            yield one
-
-
-def own_parameters(module: Any) -> Iterable[Any]:
-    """The parameters of a module without those of the modules in it."""
-    return _fields(module, "_parameters").values()
-
-
-def is_one_of(found: Any, kinds: tuple[type, ...]) -> bool:
-    """Whether an object is of one of these classes, without asking it, as it may say anything."""
-    return any(one is kind for one in _of_type("__mro__", type(found)) for kind in kinds)
-
-
-def _fields(module: Any, name: str) -> dict[str, Any]:
-    """What a module has registered under this name."""
-    found: Any = (_native.fields(module) or {}).get(name)
-    return found if type(found) in (dict, OrderedDict) else {}
+    return max((root for root in alive if root is not None), key=reading.size, default=None)
 
 
 def look_soon(_token: object = None, _result: object = None) -> None:
@@ -160,7 +119,7 @@ def _optimizer_made(optimizer: object, _result: object) -> None:
 
 def _evaluating(args: tuple[Any, ...]) -> None:
     """Where a model is only run, it is the one that is set to evaluation."""
-    if not (_has_optimizers or _native.is_elsewhere()) and size(args[0]) > 0:
+    if not (_has_optimizers or _native.is_elsewhere()) and reading.size(args[0]) > 0:
         _hook_guess(args[0])
 
 
@@ -206,7 +165,7 @@ def _gives_up() -> bool:
     if new and not _has_found:
         return True
     if new:
-        known = {id(parameter) for root in _roots if (it := root()) is not None for parameter in parameters(it)}
+        known = {id(parameter) for root in _roots if (it := root()) is not None for parameter in reading.parameters(it)}
         _expect_calls(_known_optimizers(), _parameters(new) - known)
         return False
     _patience -= 1
@@ -231,7 +190,7 @@ def _called(module: Any) -> None:
     if not _hook.is_on or _torch._C._get_tracing_state() is not None:  # shapes that are read would be in the graph
         return
     try:
-        held = {id(parameter) for parameter in parameters(module)}
+        held = {id(parameter) for parameter in reading.parameters(module)}
         if held:
             hook_root(module, is_frozen=not held & _updated)
             _missing.difference_update(held)
@@ -255,13 +214,8 @@ def _known_optimizers() -> list[Any]:
     alive = [one for known in _optimizers if (one := known()) is not None]
     alive = [one for one in alive if "param_groups" in (_native.fields(one) or ())]
     if alive:
-        optimizer = class_name(type(alive[-1])), _defaults(alive[-1])
+        optimizer = reading.class_name(type(alive[-1])), reading.defaults(alive[-1])
     return alive
-
-
-def _defaults(optimizer: Any) -> dict[str, Any]:
-    found = _native.fields(optimizer).get("defaults")
-    return dict(dict.items(found)) if is_one_of(found, (dict,)) else {}
 
 
 def _hook_all(roots: list[Any]) -> None:
@@ -277,7 +231,7 @@ def _hook_all(roots: list[Any]) -> None:
 def _guess(modules: list[Any]) -> None:
     """There is no optimizer: roots are the outermost modules with parameters. There may be more of them later."""
     global _guesses
-    for root in find(modules, {id(p) for m in modules for p in own_parameters(m)}):
+    for root in find(modules, {id(p) for m in modules for p in reading.own_parameters(m)}):
         _hook_guess(root)
     _guesses += 1
     if _guesses < _MOST_GUESSES:
@@ -318,28 +272,16 @@ def _loading() -> Any:
 
 
 def _parameters(optimizers: Iterable[Any]) -> set[int]:
-    return {id(parameter) for optimizer in optimizers for parameter in parameters_of(optimizer)}
-
-
-def parameters_of(optimizer: Any) -> list[Any]:
-    """The parameters that an optimizer updates; no code of the lists and dictionaries that hold them runs."""
-    groups = _listed((_native.fields(optimizer) or {}).get("param_groups"))
-    lists = [dict.get(group, "params") for group in groups if is_one_of(group, (dict,))]
-    return [parameter for one in lists for parameter in _listed(one)]
-
-
-def _listed(found: Any) -> Iterable[Any]:
-    """What a list holds; nothing of anything else."""
-    return list.__iter__(found) if is_one_of(found, (list,)) else ()
+    return {id(parameter) for optimizer in optimizers for parameter in reading.parameters_of(optimizer)}
 
 
 def find(modules: list[Any], updated: set[int]) -> list[Any]:
     """The outermost of these modules that hold parameters with these ids, without containers that cannot be called."""
     parents: dict[int, list[Any]] = {}
     for module in modules:
-        for child in _children(module):
+        for child in reading.children(module):
             parents.setdefault(id(child), []).append(module)
-    owners = [m for m in modules if any(id(p) in updated for p in own_parameters(m))]
+    owners = [m for m in modules if any(id(p) in updated for p in reading.own_parameters(m))]
     found: dict[int, Any] = {}
     seen: set[int] = set()
     while owners:
@@ -368,29 +310,16 @@ def _callers(module: Any, parents: dict[int, list[Any]]) -> list[Any]:
     return found
 
 
-def _children(module: Any) -> list[Any]:
-    return [child for child in _fields(module, "_modules").values() if child is not None]
-
-
 def _can_be_called(module: Any) -> bool:
     # A compiled module has its `forward` as its own attribute.
     if "forward" in _native.fields(module):
         return True
-    for kind in _of_type("__mro__", type(module)):
+    for kind in reading.of_type("__mro__", type(module)):
         if kind is _torch.nn.Module:
             break
-        if "forward" in _of_type("__dict__", kind):
+        if "forward" in reading.of_type("__dict__", kind):
             return True
     return False
-
-
-def class_name(kind: type) -> str:
-    """The name of a class, without asking its own class, which may be the program's."""
-    return str(_of_type("__name__", kind))
-
-
-def _of_type(name: str, kind: type) -> Any:
-    return type.__dict__[name].__get__(kind)
 
 
 def hook_root(root: Any, is_frozen: bool = False) -> None:

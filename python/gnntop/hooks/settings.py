@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import _native
 from .._environment import variable
-from . import loop, model_parameters, roots, training_set
+from . import loop, model_parameters, reading, roots, training_set
 from .patching import guarded, on_uninstall
 
 
@@ -83,7 +83,7 @@ def _channels_last(torch: ModuleType) -> Iterator[str]:
     """How the weights of convolutions over images are stored, if the model has any whose strides show it."""
     if torch._C._len_torch_function_stack():
         return  # the program would hear of it
-    weight = next(filter(_shows_order, roots.parameters(roots.model())), None)
+    weight = next(filter(_shows_order, reading.parameters(roots.model())), None)
     if weight is not None:
         yield from _switch("channels_last", lambda: torch._C.TensorBase.stride(weight)[1] == 1)
 
