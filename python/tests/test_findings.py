@@ -72,6 +72,10 @@ def blames(finding: dict[str, Any]) -> bool:
     return finding["kind"] not in NO_MISTAKE and not is_moment
 
 
+def kinds_blamed(seen: dict[str, Any]) -> set[str]:
+    return {finding["kind"] for finding in seen["findings"]["found"] if blames(finding)}
+
+
 @pytest.fixture(scope="module")
 def of_mistakes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     mistakes = {name: [str(HERE / "mistakes" / f"{name}.py")] for name in NAMED}
@@ -92,10 +96,16 @@ def of_clean_loops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[s
 
 
 @pytest.mark.parametrize("loop", [loop.__name__ for loop in clean.LOOPS])
-def test_nothing_is_wrong_with_a_clean_loop(loop: str, of_clean_loops: dict[str, dict[str, Any]]) -> None:
+def test_nothing_is_wrong_with_a_clean_loop(
+    loop: str, of_clean_loops: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
     seen = of_clean_loops[loop]
     assert seen["steps"]["total"] >= clean.STEPS, seen["steps"]
-    assert not [words_of(finding) for finding in seen["findings"]["found"] if blames(finding)]
+    blamed = kinds_blamed(seen)
+    if blamed and blamed <= MOMENTS:
+        # One bad moment may cost much of a run this short, but no two runs have the same.
+        blamed &= kinds_blamed(run_preloaded({loop: [str(HERE / "clean.py"), loop]}, tmp_path)[loop])
+    assert not blamed, [words_of(finding) for finding in seen["findings"]["found"] if blames(finding)]
 
 
 def with_stacks(mistake: str, kind: str, tmp_path: Path) -> dict[str, Any]:
