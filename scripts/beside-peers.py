@@ -4,8 +4,8 @@
 usage: beside-peers.py --peers DIR --pyg PYTHON --dgl PYTHON --graph DIR --images FILE --cora DIR [--repeats 3] [ROW...]
 
 --peers holds the scripts pna.py, gcn_cora.py, sampled.py and vig.py, which print one JSON line each; --pyg and --dgl
-are Python interpreters that have the libraries. Rows: pna gcn sage gat vig (all of them if none is named). Each row
-runs ours, theirs, ours, theirs, ... and shows medians of the step time and the largest resident memory of either.
+are Python interpreters that have the libraries. Rows: pna gcn sage gat vig (all of them if none is named), and those
+that need a processor with AVX-512 BF16: sage-bf16 gat-bf16, in which both sides multiply bf16 numbers. Each row runs ours, theirs, ours, theirs, ... and shows medians of the step time and the largest resident memory of either.
 gnntop is target/release/gnntop, or the program named by the variable GNNTOP.
 """
 import argparse, json, os, resource, statistics, subprocess, sys, tempfile
@@ -27,11 +27,14 @@ def rows(a):
     sampled = f"--data {a.graph} --workers 0 --batch-size 512 --epochs 1 --steps 25"
     peer = f"sampled.py --data {a.graph} --batch 512 --steps 25 --flush 1"
     return {
-        "pna": ("pna --preset study --workers 0 --steps 4", [(a.pyg, "pna.py --batch-size 512 --steps 3 --flush 1")]),
+        "pna": ("pna --preset study --workers 0 --steps 4",
+                [(a.pyg, f"pna.py --batch-size 512 --steps 3 --flush 1{compiled}") for compiled in ("", " --compile 1")]),
         "gcn": (f"gcn --recipe study --runs 1 --epochs 300 --data {a.cora}",
                 [(a.pyg, f"gcn_cora.py --variant {v} --epochs 300 --flush 1 --data {a.cora}") for v in ("eager", "cached", "sparse", "compile")]),
         "sage": (f"sage {sampled}", [(a.dgl, f"{peer} --system dgl --model sage")]),
         "gat": (f"gat {sampled}", [(a.dgl, f"{peer} --system dgl --model gat")]),
+        "sage-bf16": (f"sage {sampled} --matmul-precision bf16", [(a.dgl, f"{peer} --system dgl --model sage --bf16 1")]),
+        "gat-bf16": (f"gat {sampled} --matmul-precision bf16", [(a.dgl, f"{peer} --system dgl --model gat --bf16 1")]),
         "vig": (f"vig --data {a.images} --workers 0 --batch-size 20 --epochs 1 --steps 12",
                 [(a.pyg, f"vig.py --images 20 --steps 4 --adjacency csr --flush 1 --data {a.images}")]),
     }
@@ -67,12 +70,12 @@ def main():
     a = options()
     print("| row | ours | ms a step | MiB | peer | ms a step | MiB | times as fast |\n|---|---|---|---|---|---|---|---|")
     for name, (training, peers) in rows(a).items():
-        if a.rows and name not in a.rows:
+        if name not in (a.rows or ("pna", "gcn", "sage", "gat", "vig")):
             continue
         for python, script in peers:
             pairs = [(ours(training), theirs(a, python, script)) for _ in range(a.repeats)]
             (step, memory), (peer_step, peer_memory) = ([statistics.median(c) for c in zip(*side)] for side in zip(*pairs))
-            peer = script.split()[0] + "".join(f" {w}" for w in script.split() if w in ("eager", "cached", "sparse", "compile", "dgl", "csr"))
+            peer = script.split()[0] + "".join(f" {w}" for w in script.split() if w in ("eager", "cached", "sparse", "compile", "--compile", "dgl", "--bf16", "csr"))
             print(f"| {name} | `train {training.split(' --data')[0]}` | {step:.2f} | {memory:.0f} | {peer} | {peer_step:.2f} | {peer_memory:.0f} "
                   f"| {peer_step / step:.1f} |", flush=True)
 

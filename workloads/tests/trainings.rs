@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use gnntop_nn::kernels::MatmulPrecision;
 use gnntop_workloads::command::Workload;
 use gnntop_workloads::train::{Observer, StepReport, Summary, TrainError};
 
@@ -127,6 +128,24 @@ fn loaders_and_kernels_change_nothing_but_time() {
             assert_eq!(run(name, &format!("{common} --workers 3")).losses, expected, "{name}");
             assert_near(&run(name, &format!("{common} --plain")).losses, &expected, 1e-3);
             assert_near(&run(name, &format!("{common} --plain --kernels scatter")).losses, &expected, 1e-3);
+        }
+    }
+}
+
+#[test]
+fn products_of_bf16_stay_near_those_of_f32() {
+    for name in ["sage", "gat"] {
+        let options = format!("{SMALL_GRAPH} --epochs 2 --matmul-precision bf16");
+        if MatmulPrecision::Bf16.check().is_err() {
+            assert!(refused(name, &options).contains("this processor cannot multiply bf16 numbers"));
+            continue;
+        }
+        let (rounded, exact) = (run(name, &options).losses, run(name, &format!("{SMALL_GRAPH} --epochs 2")).losses);
+        assert_ne!(rounded, exact);
+        assert_near(&rounded, &exact, 0.02);
+        for form in ["--plain", "--kernels scatter"] {
+            let message = refused(name, &format!("{options} {form}"));
+            assert!(message.contains("the plain form has no products of bf16 numbers"), "{message}");
         }
     }
 }

@@ -14,11 +14,11 @@ use gnntop_data::loading::{LoaderObserver, LoaderSettings, Stage};
 use gnntop_data::nodes::NodeDataset;
 use gnntop_data::nodes::generate::reddit_like;
 use gnntop_data::sampling::{NodeBatches, NodeLoader, SampleForm, SamplerSettings};
-use gnntop_nn::kernels::KernelFamily;
+use gnntop_nn::kernels::{KernelFamily, MatmulPrecision};
 use gnntop_nn::learn::{AdamSettings, LabelledRows, Learner, NodeInput};
 use gnntop_nn::models::gat::{Gat, GatConfig};
 use gnntop_nn::models::sage::{Sage, SageConfig};
-use gnntop_nn::models::{FeatureRows, NodeModel, Pass};
+use gnntop_nn::models::{FeatureRows, FeatureTable, NodeModel, Pass};
 use gnntop_nn::subnormals::{Subnormals, set_subnormals};
 
 const STEPS: u64 = 8;
@@ -87,7 +87,8 @@ fn measure<M: NodeModel>(dataset: &NodeDataset, mut trainer: Learner<M>, samplin
     let sampler = SamplerSettings { form, self_loops, ..SamplerSettings::default() };
     let batches = NodeBatches::new(dataset, &dataset.split.train, sampler).unwrap();
     let in_place = trainer.model().reads_in_place();
-    let batches = if in_place { batches.without_features() } else { batches };
+    let batches = if in_place.is_some() { batches.without_features() } else { batches };
+    let table = FeatureTable::new(&dataset.features, in_place.unwrap_or_default()).unwrap();
     let stages = Arc::new(Stages { start: Instant::now(), spent: Mutex::default() });
     let settings = LoaderSettings { batch_size: batch, workers: 0, prefetch: 1, seed: 1, ..LoaderSettings::default() };
     let mut loader = NodeLoader::observed(batches, settings, Arc::clone(&stages)).unwrap();
@@ -99,8 +100,8 @@ fn measure<M: NodeModel>(dataset: &NodeDataset, mut trainer: Learner<M>, samplin
         let [sample, gather] = std::mem::take(&mut *stages.spent.lock().unwrap());
         let loaded = now(start);
         let labelled = LabelledRows::new(0..batch.seeds as u32, &batch.labels).unwrap();
-        let features = (!in_place).then(|| batch.take_features().unwrap());
-        let table = FeatureRows::InPlace { table: &dataset.features, nodes: &batch.nodes };
+        let features = in_place.is_none().then(|| batch.take_features().unwrap());
+        let table = FeatureRows::InPlace { table: &table, nodes: &batch.nodes };
         let input = NodeInput {
             features: features.as_ref().map_or(table, FeatureRows::from),
             layers: &batch.layers,
@@ -136,11 +137,15 @@ fn main() {
     println!("{:<28}{}", "medians in ms", PHASES.map(|phase| format!("{phase:>10}")).concat() + "   seeds/s");
     let adam = AdamSettings { weight_decay: 5e-4, ..AdamSettings::default() };
     for form in [SampleForm::Blocks, SampleForm::Subgraph] {
-        for (kind, plain, kernels) in [
-            ("fast", false, KernelFamily::Spmm),
-            ("plain", true, KernelFamily::Spmm),
-            ("plain-scatter", true, KernelFamily::Scatter),
+        for (kind, plain, kernels, matmul_precision) in [
+            ("fast", false, KernelFamily::Spmm, MatmulPrecision::F32),
+            ("fast-bf16", false, KernelFamily::Spmm, MatmulPrecision::Bf16),
+            ("plain", true, KernelFamily::Spmm, MatmulPrecision::F32),
+            ("plain-scatter", true, KernelFamily::Scatter, MatmulPrecision::F32),
         ] {
+            if matmul_precision.check().is_err() {
+                continue;
+            }
             for batch in [512, 1024] {
                 let name = |model: &str| {
                     let form = if form == SampleForm::Blocks { "blocks" } else { "subgraph" };
@@ -148,16 +153,15 @@ fn main() {
                 };
                 let sampling = |self_loops| Sampling { form, self_loops };
                 if chosen(&name("sage")) {
-                    let config = SageConfig { plain, kernels, ..SageConfig::default() };
+                    let config = SageConfig { plain, kernels, matmul_precision, ..SageConfig::default() };
                     let trainer = Learner::<Sage>::new(&Device::Cpu, &config, adam, 1).unwrap();
                     measure(&dataset, trainer, sampling(false), batch).print(&name("sage"), batch);
                 }
                 let variants = [("gat-dgl", GatConfig::dgl(), true), ("gat-pyg", GatConfig::pyg(), false)];
                 for (model, variant, self_loops) in variants {
                     if chosen(&name(model)) {
-                        let trainer =
-                            Learner::<Gat>::new(&Device::Cpu, &GatConfig { plain, kernels, ..variant }, adam, 1)
-                                .unwrap();
+                        let config = GatConfig { plain, kernels, matmul_precision, ..variant };
+                        let trainer = Learner::<Gat>::new(&Device::Cpu, &config, adam, 1).unwrap();
                         measure(&dataset, trainer, sampling(self_loops), batch).print(&name(model), batch);
                     }
                 }

@@ -113,8 +113,9 @@ fn every_layer_is_entered_and_left_in_order() {
 #[test]
 fn features_are_read_where_they_are() {
     for config in configs() {
-        for plain in [false, true] {
-            node_models::features_are_read_where_they_are(|| in_type(&GatConfig { plain, ..config }, DType::F32));
+        for (plain, matmul_precision) in node_models::forms() {
+            let config = GatConfig { plain, matmul_precision, ..config.clone() };
+            node_models::features_are_read_where_they_are(|| in_type(&config, DType::F32));
         }
     }
 }

@@ -68,8 +68,9 @@ fn every_layer_is_entered_and_left_in_order() {
 
 #[test]
 fn features_are_read_where_they_are() {
-    for plain in [false, true] {
-        node_models::features_are_read_where_they_are(|| in_type(&SageConfig { plain, ..config() }, DType::F32));
+    for (plain, matmul_precision) in node_models::forms() {
+        let config = SageConfig { plain, matmul_precision, ..config() };
+        node_models::features_are_read_where_they_are(|| in_type(&config, DType::F32));
     }
 }
 

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::parallel::pipeline::Schedule;
 use gnntop_data::sampling::SampleForm;
-use gnntop_nn::kernels::KernelFamily;
+use gnntop_nn::kernels::{KernelFamily, MatmulPrecision};
 
 /// A value by the name that a command line has for it, with a line of help.
 pub(super) type Choice<T> = (&'static str, &'static str, T);
@@ -18,6 +18,17 @@ pub(super) const KERNELS: [Choice<KernelFamily>; 2] = [
         KernelFamily::Scatter,
     ),
     ("spmm", "g-SpMM and g-SDDMM: nothing edge-wise is stored, as in DGL", KernelFamily::Spmm),
+];
+
+/// What products with weights multiply.
+pub(super) const PRECISIONS: [Choice<MatmulPrecision>; 2] = [
+    ("f32", "The numbers as they are", MatmulPrecision::F32),
+    (
+        "bf16",
+        "The numbers rounded to bf16, in half the time, where the processor has AVX-512 BF16; sums, weights and all else stay \
+         in f32",
+        MatmulPrecision::Bf16,
+    ),
 ];
 
 /// What a sample is made of.

@@ -2,9 +2,11 @@
 
 use clap::{Args, ValueEnum};
 
+use super::choices::{PRECISIONS, one_of};
 use super::sampled::{SampledModel, SampledOptions};
 use crate::launch::at_least_one;
 use gnntop_data::nodes::NodeDataset;
+use gnntop_nn::kernels::MatmulPrecision;
 use gnntop_nn::models::gat::{Gat, GatConfig, SelfLoops};
 use gnntop_nn::models::gin::{Gin, GinConfig};
 use gnntop_nn::models::sage::{Sage, SageConfig};
@@ -20,6 +22,16 @@ pub(super) struct GatOptions {
     /// Width of a head in the hidden layers.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = at_least_one)]
     hidden: usize,
+    #[command(flatten)]
+    products: ProductOptions,
+}
+
+/// The option of the models with a fused form.
+#[derive(Clone, Debug, Args)]
+struct ProductOptions {
+    /// What products with weights multiply.
+    #[arg(long, default_value = "f32", value_parser = one_of(&PRECISIONS))]
+    matmul_precision: MatmulPrecision,
 }
 
 /// Study 2's two networks of this name.
@@ -52,6 +64,7 @@ impl SampledModel for GatOptions {
             layers: options.fanouts.len(),
             kernels: options.kernels,
             plain: options.plain,
+            matmul_precision: self.products.matmul_precision,
             ..published
         }
     }
@@ -105,6 +118,8 @@ pub(super) struct SageOptions {
     /// Width of the hidden layers.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     hidden: usize,
+    #[command(flatten)]
+    products: ProductOptions,
 }
 
 impl SampledModel for SageOptions {
@@ -125,6 +140,7 @@ impl SampledModel for SageOptions {
             layers: options.fanouts.len(),
             kernels: options.kernels,
             plain: options.plain,
+            matmul_precision: self.products.matmul_precision,
             ..SageConfig::default()
         }
     }

@@ -2,7 +2,8 @@
 
 use super::gradient::inverse_degrees;
 use super::message::{Messages, Rows, sum_rows};
-use super::{Selected, Wide};
+use super::selected::Values;
+use super::{Selected, Stored, Wide};
 use gnntop_data::graph::{Adjacency, Direction, Endpoint};
 
 /// Mean of the rows of the sources, `x`, over the edges into every target, `[targets, width]`; 0 for a target without
@@ -11,7 +12,15 @@ use gnntop_data::graph::{Adjacency, Direction, Endpoint};
 /// # Panics
 /// If a slice is shorter than that.
 pub fn mean_of_sources<T: Wide>(adjacency: &Adjacency, x: Selected<'_, T>, out: &mut [T]) {
-    let messages = Messages::copies(x.width(), x.values(), Endpoint::Source);
+    match x.values() {
+        Values::Exact(values) => mean_of_rows(adjacency, values, x, out),
+        Values::Rounded(values) => mean_of_rows(adjacency, values, x, out),
+    }
+}
+
+/// `values` are those of `x`.
+fn mean_of_rows<T: Wide, S: Stored<Wide = T>>(adjacency: &Adjacency, values: &[S], x: Selected<'_, T>, out: &mut [T]) {
+    let messages = Messages::copies(x.width(), values, Endpoint::Source);
     let lhs = Rows { numbers: x.numbers(), ..messages.lhs };
     sum_rows(adjacency, Direction::Incoming, &Messages { lhs, ..messages }, true, out);
 }

@@ -38,14 +38,14 @@ pub(crate) use element::cpu_slice;
 pub use element::{Element, host_slice};
 pub use family::{KernelFamily, gather, scatter};
 pub(crate) use lanes::{Lanes, lanes};
-pub use matrix::{Matrix, MatrixMut, Right, add_column_sums, multiply, multiply_by};
+pub use matrix::{MatmulPrecision, Matrix, MatrixMut, Right, add_column_sums, multiply, multiply_by, multiply_rows};
 pub use mean::{gradient_of_mean, mean_of_sources};
 pub use message::{Messages, Rows, edge_rows, extreme_rows, sum_rows};
 pub(crate) use prefetch::prefetch_row;
 pub use sddmm::{Operand, sddmm};
 pub use segment_max::{Segments, segment_max};
 pub(crate) use selected::ROWS_AHEAD;
-pub use selected::Selected;
+pub use selected::{Selected, Values};
 pub use softmax::edge_softmax;
 #[cfg(test)]
 pub(crate) use sparse::product_on_device;

@@ -10,13 +10,22 @@ use super::Element;
 
 /// A number type of the kernels' sums: [`Element`] with the exponential function.
 pub trait Wide: Element + Stored<Wide = Self> {
+    /// What features may be held in where products are of bf16 numbers: bf16 for f32, f64 for itself.
+    type Rounded: Stored<Wide = Self>;
+
+    /// Numbers of bf16, if that is [`Rounded`](Self::Rounded).
+    fn halves(values: &[Self::Rounded]) -> Option<&[bf16]>;
+
+    /// Numbers of bf16 as such, if that is [`Rounded`](Self::Rounded).
+    fn of_halves(values: &[bf16]) -> Option<&[Self::Rounded]>;
+
     /// `e` to the power of the number, within two units in the last place; 0 for very negative numbers.
     #[must_use]
     fn exponential(self) -> Self;
 }
 
 /// A number type that a tensor of the graph kernels may hold: f32, f64, bf16 or f16.
-pub trait Stored: candle_core::FloatDType + Default {
+pub trait Stored: candle_core::FloatDType + Default + std::fmt::Debug {
     /// The number type that the kernels compute in.
     type Wide: Wide;
 
@@ -116,6 +125,16 @@ impl Stored for f16 {
 }
 
 impl Wide for f32 {
+    type Rounded = bf16;
+
+    fn halves(values: &[bf16]) -> Option<&[bf16]> {
+        Some(values)
+    }
+
+    fn of_halves(values: &[bf16]) -> Option<&[bf16]> {
+        Some(values)
+    }
+
     /// `2^n` times a polynomial on `[-ln 2 / 2, ln 2 / 2]` (Cephes `expf`), branch-free so that it is vectorised.
     #[inline(always)]
     fn exponential(self) -> Self {
@@ -147,6 +166,16 @@ impl Wide for f32 {
 }
 
 impl Wide for f64 {
+    type Rounded = Self;
+
+    fn halves(_: &[Self]) -> Option<&[bf16]> {
+        None
+    }
+
+    fn of_halves(_: &[bf16]) -> Option<&[Self]> {
+        None
+    }
+
     fn exponential(self) -> Self {
         self.exp()
     }

@@ -157,7 +157,7 @@ pub(crate) fn gradient_of_weight<T: Lanes>(
 }
 
 /// The columns from `first` on of a product.
-struct Strips<'a, T> {
+struct Strips<'a, T: Lanes> {
     rows: &'a CompressedRows<T>,
     x: Selected<'a, T>,
     mask: Option<DropMask>,
@@ -233,11 +233,7 @@ impl<T: Lanes> Strips<'_, T> {
             self.x.prefetch(row + BLOCK, skipped, columns);
             let (to, rest) = to.split_at_mut(columns);
             rest.fill(T::zero());
-            let from = &self.x.row(row)[skipped..skipped + columns];
-            match self.mask {
-                None => to.copy_from_slice(from),
-                Some(mask) => mask.copy((row * self.x.width() + skipped) as u64, from, to),
-            }
+            self.x.copy(row, skipped..skipped + columns, self.mask, to);
         }
     }
 }

@@ -11,9 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 
-use super::features::FeatureRows;
+use super::features::{FeatureRows, FeatureTable};
 use crate::kernels::{Buffer, Lanes, Selected, Workspaces, cpu_slice, host_slice};
-use gnntop_data::nodes::Features;
 
 /// One evaluation of a layer, in number type `T`.
 pub trait ChainLayer<T: Lanes>: Send + Sync + 'static {
@@ -64,7 +63,7 @@ enum Input<T: Lanes> {
     /// In the tensor of features.
     Features,
     /// In the features of all nodes of the graph, in the rows with these numbers.
-    InPlace { table: Arc<Features>, nodes: Buffer<u32> },
+    InPlace { table: FeatureTable, nodes: Buffer<u32> },
     /// In the result of the layer below.
     Below(Arc<Link<T>>),
 }
@@ -79,7 +78,7 @@ impl<T: Lanes> Chain<T> {
             FeatureRows::InPlace { table, nodes: numbers } => {
                 let mut nodes = workspaces.indices.take(numbers.len());
                 nodes.copy_from_slice(numbers);
-                let input = Input::InPlace { table: Arc::clone(table), nodes };
+                let input = Input::InPlace { table: table.clone(), nodes };
                 Ok(Self { x: Tensor::zeros(1, T::DTYPE, &Device::Cpu)?, input, workspaces })
             }
         }
@@ -174,14 +173,6 @@ pub(super) fn left<B>(slot: Option<B>) -> Result<B> {
     match slot {
         Some(value) => Ok(value),
         None => bail!("the operations of a chain of layers ran out of order"),
-    }
-}
-
-/// Rows of the features of all nodes.
-fn in_place<'a, T: Lanes>(table: &'a Features, nodes: &'a [u32]) -> Result<Selected<'a, T>> {
-    match table.dense().and_then(|(values, width)| Some((T::of_singles(values)?, width))) {
-        Some((values, width)) => Ok(Selected::some(values, width, nodes)),
-        None => bail!("features can be read in place only where they are dense and the model is in f32"),
     }
 }
 
@@ -282,7 +273,7 @@ impl<T: Lanes> CustomOp3 for Output<T> {
         let width = link.layer.input();
         let result = match &link.input {
             Input::Features => link.layer.forward(Selected::all(cpu_slice(x, x_layout)?, width), bias)?,
-            Input::InPlace { table, nodes } => link.layer.forward(in_place(table, nodes)?, bias)?,
+            Input::InPlace { table, nodes } => link.layer.forward(table.selected(nodes)?, bias)?,
             Input::Below(below) => {
                 link.layer.forward(Selected::all(left(below.slots().result.as_deref())?, width), bias)?
             }
@@ -312,7 +303,7 @@ impl<T: Lanes> CustomOp3 for Output<T> {
                 let of_x = of_x.map(|of_x| Tensor::from_vec(of_x.to_vec(), x.shape(), x.device()));
                 (of_x.transpose()?, of_bias)
             }
-            Input::InPlace { table, nodes } => (None, link.backward(in_place(table, nodes)?, gradient, false)?.1),
+            Input::InPlace { table, nodes } => (None, link.backward(table.selected(nodes)?, gradient, false)?.1),
             Input::Below(below) => {
                 let mut slots = below.slots();
                 let result = Selected::all(left(slots.result.as_deref())?, width);

@@ -95,7 +95,7 @@ impl Convolution<GinConfig> for GinConv {
 
     fn stack(config: &GinConfig) -> Result<Stack> {
         config.check()?;
-        Ok(Stack { layers: config.layers, in_features: config.in_features, is_fused: false })
+        Ok(Stack { layers: config.layers, in_features: config.in_features, fused: None })
     }
 
     fn make(config: &GinConfig, index: usize, vb: VarBuilder<'_>) -> Result<Self> {

@@ -10,7 +10,7 @@ use super::chain::{Chain, ChainLayer};
 use super::features::FeatureRows;
 use super::node_model::{NodeModel, Pass, check_nodes, edges_of};
 use crate::cuda;
-use crate::kernels::{Lanes, Workspaces, dropout};
+use crate::kernels::{Lanes, MatmulPrecision, Workspaces, dropout};
 use gnntop_data::graph::Adjacency;
 
 /// What a stack of layers needs to know of its settings.
@@ -20,8 +20,8 @@ pub struct Stack {
     pub layers: usize,
     /// Features per node.
     pub in_features: usize,
-    /// Whether the fused form runs.
-    pub is_fused: bool,
+    /// Whether the fused form runs, and what its products multiply on the CPU.
+    pub fused: Option<MatmulPrecision>,
 }
 
 /// Where a layer is evaluated.
@@ -119,8 +119,8 @@ impl<V: Convolution<C>, C: Clone> NodeModel for Layered<V, C> {
         self.convs.len()
     }
 
-    fn reads_in_place(&self) -> bool {
-        V::stack(&self.config).is_ok_and(|stack| stack.is_fused)
+    fn reads_in_place(&self) -> Option<MatmulPrecision> {
+        V::stack(&self.config).ok()?.fused
     }
 
     fn forward_with<'a, G>(
@@ -131,11 +131,10 @@ impl<V: Convolution<C>, C: Clone> NodeModel for Layered<V, C> {
         enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
         let features = features.into();
-        let Stack { layers: count, in_features, is_fused } = V::stack(&self.config)?;
+        let Stack { layers: count, in_features, fused } = V::stack(&self.config)?;
+        let is_fused = fused.is_some();
         check_nodes(features, in_features, layers, count)?;
-        if let (true, FeatureRows::InPlace { table, .. }) = (is_fused, features)
-            && table.dense().is_some()
-        {
+        if let (true, FeatureRows::InPlace { .. }) = (is_fused, features) {
             return self.forward_fused::<f32, G>(features, layers, pass, enter);
         }
         let features = &features.gathered()?;

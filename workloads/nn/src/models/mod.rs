@@ -13,6 +13,6 @@ pub mod pna;
 pub mod sage;
 pub mod vig;
 
-pub use features::FeatureRows;
+pub use features::{FeatureRows, FeatureTable};
 pub use node_model::{NodeModel, Pass};
 pub use parameters::{Parameter, Parameters};

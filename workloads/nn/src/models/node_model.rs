@@ -6,6 +6,7 @@ use candle_core::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::FeatureRows;
+use crate::kernels::MatmulPrecision;
 use gnntop_data::graph::Adjacency;
 
 /// The purpose of a forward pass.
@@ -50,8 +51,8 @@ pub trait NodeModel: Sized {
     /// Number of layers.
     fn layers(&self) -> usize;
 
-    /// Whether it reads features where they are, see [`FeatureRows::InPlace`].
-    fn reads_in_place(&self) -> bool;
+    /// Whether it reads features where they are, see [`FeatureRows::InPlace`], and as products of which precision take them.
+    fn reads_in_place(&self) -> Option<MatmulPrecision>;
 
     /// `features`, `[sources of the first layer, in_features]`, to logits, `[targets of the last layer, classes]`.
     ///

@@ -8,7 +8,9 @@ use candle_core::{DType, Device, Tensor, Var};
 use gnntop_data::graph::Adjacency;
 use gnntop_data::nodes::Features;
 use gnntop_data::sampling::gather_features;
-use gnntop_nn::models::{FeatureRows, NodeModel, Parameters, Pass};
+use gnntop_nn::kernels::MatmulPrecision;
+use gnntop_nn::models::{FeatureRows, FeatureTable, NodeModel, Parameters, Pass};
+use half::bf16;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -144,6 +146,12 @@ pub fn threads_do_not_change_the_result<M: NodeModel>(make: impl Fn() -> Made<M>
     assert_eq!(run(1), run(5));
 }
 
+/// The plain form and the fused ones that this processor has: whether it is plain, and what its products multiply.
+pub fn forms() -> Vec<(bool, MatmulPrecision)> {
+    let bf16 = MatmulPrecision::Bf16.check().is_ok().then_some((false, MatmulPrecision::Bf16));
+    [(true, MatmulPrecision::F32), (false, MatmulPrecision::F32)].into_iter().chain(bf16).collect()
+}
+
 /// `make` makes the model in single precision.
 pub fn features_are_read_where_they_are<M: NodeModel>(make: impl Fn() -> Made<M>) {
     let mut rng = StdRng::seed_from_u64(8);
@@ -151,10 +159,14 @@ pub fn features_are_read_where_they_are<M: NodeModel>(make: impl Fn() -> Made<M>
     for layers in samples(&mut rng) {
         let nodes: Vec<u32> = (0..layers[0].source_nodes()).map(|_| rng.random_range(0..900)).collect();
         let values = (0..900 * IN_FEATURES).map(|_| rng.random_range(-1.0..1.0f32)).collect();
-        let table = Arc::new(Features::Dense { values, width: IN_FEATURES });
-        let mut gathered = Vec::new();
-        gather_features(&table, &nodes, &mut gathered, false);
-        let gathered = Tensor::from_vec(gathered, (nodes.len(), IN_FEATURES), &Device::Cpu).unwrap();
+        let exact = Arc::new(Features::Dense { values, width: IN_FEATURES });
+        let rounded = match &*exact {
+            Features::Dense { values, width } => {
+                let values = values.iter().map(|&value| bf16::from_f32(value).to_f32()).collect();
+                Arc::new(Features::Dense { values, width: *width })
+            }
+            Features::Sparse { .. } => unreachable!(),
+        };
         let run = |features: FeatureRows<'_>| {
             let out = model.forward(features, &layers, Pass::Train { seed: 4 }).unwrap();
             let gradients = out.sqr().unwrap().sum_all().unwrap().backward().unwrap();
@@ -163,9 +175,16 @@ pub fn features_are_read_where_they_are<M: NodeModel>(make: impl Fn() -> Made<M>
             let all = std::iter::once(out).chain(gradients);
             all.map(|tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap()).collect::<Vec<_>>()
         };
-        let in_place = run(FeatureRows::InPlace { table: &table, nodes: &nodes });
-        assert!(in_place == run((&gathered).into()));
+        for (precision, values) in [(MatmulPrecision::F32, &exact), (MatmulPrecision::Bf16, &rounded)] {
+            let mut gathered = Vec::new();
+            gather_features(values, &nodes, &mut gathered, false);
+            let gathered = Tensor::from_vec(gathered, (nodes.len(), IN_FEATURES), &Device::Cpu).unwrap();
+            let table = FeatureTable::new(&exact, precision).unwrap();
+            let in_place = run(FeatureRows::InPlace { table: &table, nodes: &nodes });
+            assert!(in_place == run((&gathered).into()), "{}", precision.name());
+        }
         let other = Arc::new(Features::Dense { values: vec![0.0; 8 * IN_FEATURES].into(), width: IN_FEATURES });
+        let other = FeatureTable::Exact(other);
         let absent = vec![8; nodes.len()];
         let features = FeatureRows::InPlace { table: &other, nodes: &absent };
         let refused = model.forward(features, &layers, Pass::Evaluate).unwrap_err().to_string();

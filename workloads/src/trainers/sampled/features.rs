@@ -9,7 +9,7 @@ use candle_core::{Device, Result, Tensor};
 use gnntop_data::nodes::{Features, NodeDataset};
 use gnntop_data::sampling::{NodeBatch, NodeBatches, gather_into};
 use gnntop_nn::cuda::{CopiesAhead, gather_rows, stage_edges};
-use gnntop_nn::models::{FeatureRows, NodeModel};
+use gnntop_nn::models::{FeatureRows, FeatureTable, NodeModel};
 use gnntop_probe::{phase, span};
 
 /// How features reach the device.
@@ -17,7 +17,7 @@ pub(super) enum FeaturePath {
     /// Loaders gather them.
     WithBatch,
     /// The model reads them where they are, among those of all nodes.
-    InPlace(Arc<Features>),
+    InPlace(FeatureTable),
     /// They are gathered into page-locked memory.
     Ahead(CopiesAhead, Arc<Features>),
     /// All of them, `[nodes, width]`, on the device.
@@ -29,7 +29,7 @@ pub(super) enum Arrived {
     /// Together, and as loaded if their memory goes back to the batch.
     Gathered { features: Tensor, host: Option<Tensor> },
     /// Among those of all nodes.
-    InPlace(Arc<Features>),
+    InPlace(FeatureTable),
 }
 
 impl FeaturePath {
@@ -39,9 +39,9 @@ impl FeaturePath {
     /// The device has too little memory.
     pub(super) fn new(dataset: &NodeDataset, model: &impl NodeModel, device: &Device, on_device: bool) -> Result<Self> {
         // A loader that gathers waits for a disk while the model computes; in place the model would wait.
-        let is_in_memory = dataset.features.dense().is_some() && !dataset.features.are_mapped();
-        if device.is_cpu() && model.reads_in_place() && is_in_memory {
-            return Ok(Self::InPlace(Arc::clone(&dataset.features)));
+        let precision = model.reads_in_place().filter(|_| device.is_cpu() && !dataset.features.are_mapped());
+        if let Some(table) = precision.and_then(|precision| FeatureTable::new(&dataset.features, precision)) {
+            return Ok(Self::InPlace(table));
         }
         if on_device {
             let width = dataset.features.width();
@@ -101,7 +101,7 @@ impl FeaturePath {
     pub(super) fn for_judging(&self, batch: &mut NodeBatch, device: &Device) -> Result<Arrived> {
         match self {
             Self::Held(table) => Ok(Arrived::Gathered { features: held_rows(table, &batch.nodes)?, host: None }),
-            Self::InPlace(features) => Ok(Arrived::InPlace(Arc::clone(features))),
+            Self::InPlace(table) => Ok(Arrived::InPlace(table.clone())),
             _ => Arrived::with_batch(batch, device),
         }
     }

@@ -1,22 +1,80 @@
 //! Products into memory that the caller has.
 
-use super::tiles;
+use candle_core::{Result, bail};
+
 use super::views::{Matrix, MatrixMut};
-use crate::kernels::Element;
+use super::{pairs, tiles};
+use crate::kernels::{Element, ROWS_AHEAD, Selected, Values, Wide};
+
+/// What matrix products of f32 numbers multiply; they add up in f32 in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MatmulPrecision {
+    /// The numbers themselves, or as many parts of bf16 as give their products the accuracy of f32.
+    #[default]
+    F32,
+    /// The numbers rounded to bf16: 8 bits of mantissa, half the time.
+    Bf16,
+}
+
+impl MatmulPrecision {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::F32, Self::Bf16];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+        }
+    }
+
+    /// # Errors
+    /// This processor has no such products.
+    pub fn check(self) -> Result<()> {
+        if self == Self::Bf16 && !pairs::is_available() {
+            bail!("this processor cannot multiply bf16 numbers, for which it needs AVX-512 BF16; multiply f32 numbers");
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// It is not the one that `form`, in words, always multiplies in.
+    pub(crate) fn check_is_f32(self, form: &str) -> Result<()> {
+        if self != Self::F32 {
+            bail!("{form} has no products of {} numbers; multiply f32 numbers", self.name());
+        }
+        Ok(())
+    }
+}
 
 /// The right operand of several products, arranged for them once where that makes them faster.
 #[derive(Debug)]
 pub struct Right<'a, T> {
     matrix: Matrix<'a, T>,
-    packed: Option<tiles::Packed>,
+    packed: Packed,
+}
+
+/// How it is arranged.
+#[derive(Debug)]
+enum Packed {
+    AsIs,
+    Tiles(tiles::Packed),
+    Pairs(pairs::Packed),
 }
 
 impl<'a, T: Element> Right<'a, T> {
-    /// `[inner, columns]`.
+    /// `[inner, columns]`. Products of f64 are in f64 in any case.
+    ///
+    /// # Panics
+    /// If the processor has no products of that precision: see [`MatmulPrecision::check`].
     #[must_use]
-    pub fn new(matrix: Matrix<'a, T>) -> Self {
-        let pays = tiles::pays(matrix.rows, matrix.columns);
-        let packed = matrix.singles().filter(|_| pays).map(tiles::Packed::right);
+    pub fn new(matrix: Matrix<'a, T>, precision: MatmulPrecision) -> Self {
+        let packed = match matrix.singles() {
+            Some(singles) if precision == MatmulPrecision::Bf16 => Packed::Pairs(pairs::Packed::right(singles)),
+            Some(singles) if tiles::pays(matrix.rows, matrix.columns) => Packed::Tiles(tiles::Packed::right(singles)),
+            _ => Packed::AsIs,
+        };
         Self { matrix, packed }
     }
 }
@@ -24,19 +82,48 @@ impl<'a, T: Element> Right<'a, T> {
 /// [`multiply`] by an operand that was arranged before.
 ///
 /// # Panics
-/// If the shapes do not fit.
+/// If the shapes do not fit, or the products are of bf16 and the rows of `left` are not next to each other.
 pub fn multiply_by<T: Element>(
     mut target: MatrixMut<'_, T>,
     accumulate: bool,
     left: Matrix<'_, T>,
     right: &Right<'_, T>,
 ) {
-    if let (Some(packed), Some(left)) = (&right.packed, left.singles())
-        && let Some(target) = target.singles()
-    {
-        return tiles::multiply(target, accumulate, left, packed);
+    if let (Some(left), Some(target)) = (left.singles(), target.singles()) {
+        match &right.packed {
+            Packed::AsIs => {}
+            Packed::Tiles(packed) => return tiles::multiply(target, accumulate, left, packed),
+            Packed::Pairs(packed) => {
+                return pairs::multiply(target, accumulate, |row| Values::Exact(left.row(row)), packed);
+            }
+        }
     }
     multiply(target, accumulate, left, right.matrix);
+}
+
+/// [`multiply_by`] for as many rows of a selection, from a number on, as `target` has. `copy` has room for them.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn multiply_rows<T: Wide>(
+    mut target: MatrixMut<'_, T>,
+    accumulate: bool,
+    (rows, first): (Selected<'_, T>, usize),
+    right: &Right<'_, T>,
+    copy: &mut [T],
+) {
+    if let Packed::Pairs(packed) = &right.packed
+        && let Some(target) = target.singles()
+    {
+        let row = |row| {
+            rows.prefetch(first + row + ROWS_AHEAD, 0, rows.width());
+            rows.row(first + row).singles()
+        };
+        return pairs::multiply(target, accumulate, row, packed);
+    }
+    let (count, width) = (target.rows, rows.width());
+    let left = Matrix::new(rows.block(first, &mut copy[..count * width]), count, width, width);
+    multiply_by(target, accumulate, left, right);
 }
 
 /// `target = left x right`, or `target += left x right` where `accumulate`. Runs on the calling thread.

@@ -99,8 +99,8 @@ pub(in crate::kernels) enum Target<'a, T> {
     Part(bool),
 }
 
-/// The sum of the rows of each node, each times a factor.
-pub(in crate::kernels) struct AddRows<'a, T: Stored> {
+/// The sum of the rows of each node, each times a factor, stored as `O`.
+pub(in crate::kernels) struct AddRows<'a, T: Stored, O> {
     pub gathered: Gathered<'a, T>,
     /// Groups of columns, each with a factor for each edge.
     pub heads: usize,
@@ -110,10 +110,10 @@ pub(in crate::kernels) struct AddRows<'a, T: Stored> {
     pub mean: bool,
     /// `[width + PADDING]`
     pub sum: &'a mut [T::Wide],
-    pub target: Target<'a, T>,
+    pub target: Target<'a, O>,
 }
 
-impl<T: Stored> pulp::NullaryFnOnce for AddRows<'_, T> {
+impl<T: Stored, O: Stored<Wide = T::Wide>> pulp::NullaryFnOnce for AddRows<'_, T, O> {
     type Output = ();
 
     #[inline(always)]
@@ -128,7 +128,7 @@ impl<T: Stored> pulp::NullaryFnOnce for AddRows<'_, T> {
     }
 }
 
-impl<T: Stored> AddRows<'_, T> {
+impl<T: Stored, O: Stored<Wide = T::Wide>> AddRows<'_, T, O> {
     /// Rows of at most `N` columns, or of just as many where `EXACT`, which is less work for each edge: a node's sum
     /// stays in registers from its first edge to its last.
     #[inline(always)]
@@ -155,7 +155,7 @@ impl<T: Stored> AddRows<'_, T> {
                     total[lane] /= divisor;
                 }
             }
-            store(out, 0, width, narrowed::<T, N>(total));
+            store(out, 0, width, narrowed::<O, N>(total));
             begin = end;
         }
     }
@@ -206,7 +206,7 @@ impl<T: Stored> AddRows<'_, T> {
                         for lane in 0..N {
                             total[lane] /= divisor;
                         }
-                        store(out, node * width + column, count, narrowed::<T, N>(total));
+                        store(out, node * width + column, count, narrowed::<O, N>(total));
                     }
                     _ => store(self.sum, column, count, total),
                 }

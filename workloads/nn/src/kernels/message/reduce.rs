@@ -14,16 +14,17 @@ use gnntop_data::tasks::{map_tasks, run_tasks, split_rows};
 
 /// Adds up the messages of every node: `out`, `[nodes, heads * width]`, of the targets or of the sources. Where `mean`,
 /// each sum is divided by the number of messages. The order of summation is that of the edges, except that a hub's
-/// edges are added up in parts of a fixed size and the parts then in their order: no result depends on the threads.
+/// edges are added up in parts of a fixed size and the parts then in their order: no result depends on the threads. The sums
+/// are stored as `O`.
 ///
 /// # Panics
 /// If a slice is shorter than `adjacency` and `messages` ask for.
-pub fn sum_rows<T: Stored>(
+pub fn sum_rows<T: Stored, O: Stored<Wide = T::Wide>>(
     adjacency: &Adjacency,
     direction: Direction,
     messages: &Messages<'_, T>,
     mean: bool,
-    out: &mut [T],
+    out: &mut [O],
 ) {
     let total = messages.columns.total();
     if total == 0 {
@@ -69,14 +70,14 @@ impl<'a, T: Stored> Sums<'a, T> {
     }
 
     /// A node with very many edges: parts of them on all threads, then the sum of the parts.
-    fn add_hub(&self, node: usize, edges: Range<usize>, out: &mut [T]) {
+    fn add_hub<O: Stored<Wide = T::Wide>>(&self, node: usize, edges: Range<usize>, out: &mut [O]) {
         let part = self.walk.adjacency.hub_edges();
         let parts: Vec<Vec<T::Wide>> = map_tasks(edges.len().div_ceil(part), |index| {
             let start = edges.start + index * part;
             let batch = Batch::part(node, start..edges.end.min(start + part));
             let mut sums = Self::new(self.walk, self.messages, self.mean);
             if self.messages.is_scaled_row() {
-                sums.add_scaled_rows(&batch, Target::Part(true));
+                sums.add_scaled_rows(&batch, Target::<T>::Part(true));
             } else {
                 sums.written.find(self.messages, self.walk, &batch);
                 sums.add_messages(0..batch.positions.len());
@@ -86,7 +87,7 @@ impl<'a, T: Stored> Sums<'a, T> {
         let divisor = self.divisor(edges.len());
         for (column, out) in out.iter_mut().enumerate() {
             let sum = parts.iter().fold(T::Wide::default(), |sum, part| sum + part[column]);
-            *out = T::narrow(sum / divisor);
+            *out = O::narrow(sum / divisor);
         }
     }
 
@@ -94,7 +95,7 @@ impl<'a, T: Stored> Sums<'a, T> {
         T::Wide::from_f64(if self.mean { edges.max(1) as f64 } else { 1.0 })
     }
 
-    fn add_batch(&mut self, batch: &Batch, out: &mut [T]) {
+    fn add_batch<O: Stored<Wide = T::Wide>>(&mut self, batch: &Batch, out: &mut [O]) {
         if self.messages.is_scaled_row() {
             self.add_scaled_rows(batch, Target::Rows(out));
             return;
@@ -104,13 +105,13 @@ impl<'a, T: Stored> Sums<'a, T> {
         for (out, &end) in out.chunks_exact_mut(self.messages.columns.total()).zip(&batch.ends) {
             self.add_messages(start..end);
             let divisor = self.divisor(end - start);
-            out.iter_mut().zip(&self.sum).for_each(|(out, &sum)| *out = T::narrow(sum / divisor));
+            out.iter_mut().zip(&self.sum).for_each(|(out, &sum)| *out = O::narrow(sum / divisor));
             start = end;
         }
     }
 
     /// The fast way: messages that are rows times factors.
-    fn add_scaled_rows(&mut self, batch: &Batch, target: Target<'_, T>) {
+    fn add_scaled_rows<O: Stored<Wide = T::Wide>>(&mut self, batch: &Batch, target: Target<'_, O>) {
         let (messages, total) = (self.messages, self.messages.columns.total());
         let heads = self.fill_factors(batch);
         self.walk.rows_of(messages.lhs, batch, rows_ahead::<T>(total), &mut self.rows);
@@ -154,7 +155,7 @@ impl<'a, T: Stored> Sums<'a, T> {
             let gathered = Gathered { x: &self.written.values, width, rows: &IN_ORDER, ends };
             self.factors.resize(piece.len(), T::Wide::from_f64(1.0));
             let (factors, sum) = (&self.factors[..piece.len()], &mut self.sum[..]);
-            let target = Target::Part(piece.start == first);
+            let target = Target::<T>::Part(piece.start == first);
             self.arch.dispatch(AddRows { gathered, heads: 1, factors, mean: false, sum, target });
         }
     }

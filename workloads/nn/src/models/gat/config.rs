@@ -2,7 +2,7 @@
 
 use candle_core::{Result, bail};
 
-use crate::kernels::KernelFamily;
+use crate::kernels::{KernelFamily, MatmulPrecision};
 
 /// How edges from a node to itself are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct GatConfig {
     pub kernels: KernelFamily,
     /// One operation after the other, as the formula reads. Otherwise the fused form runs, with [`KernelFamily::Spmm`].
     pub plain: bool,
+    /// What the fused form on the CPU multiplies in its products with weights.
+    pub matmul_precision: MatmulPrecision,
 }
 
 impl Default for GatConfig {
@@ -79,6 +81,7 @@ impl GatConfig {
             self_loops: SelfLoops::Replaced,
             kernels: KernelFamily::Spmm,
             plain: false,
+            matmul_precision: MatmulPrecision::F32,
         }
     }
 
@@ -117,13 +120,14 @@ impl GatConfig {
         if layer + 1 == self.layers { self.dropout.last_attention } else { self.dropout.attention }
     }
 
-    /// Whether the fused form runs.
-    pub(super) fn fused(&self) -> bool {
-        !self.plain && self.kernels == KernelFamily::Spmm
+    /// What the products of the fused form multiply, if it runs.
+    pub(super) fn fused(&self) -> Option<MatmulPrecision> {
+        (!self.plain && self.kernels == KernelFamily::Spmm).then_some(self.matmul_precision)
     }
 
     /// # Errors
-    /// A size is 0, a dropout is not a probability below 1, or the slope is not a number.
+    /// A size is 0, a dropout is not a probability below 1, the slope is not a number, or form or
+    /// processor lack the precision.
     pub(super) fn check(&self) -> Result<()> {
         if [self.in_features, self.hidden, self.heads, self.last_heads, self.classes, self.layers].contains(&0) {
             bail!("gat: features, hidden width, heads, classes and layers must be at least 1: {self:?}");
@@ -135,7 +139,10 @@ impl GatConfig {
         if !self.negative_slope.is_finite() {
             bail!("gat: the slope of the leaky relu must be a number, not {}", self.negative_slope);
         }
-        Ok(())
+        if self.fused().is_none() {
+            self.matmul_precision.check_is_f32("the plain form")?;
+        }
+        self.matmul_precision.check()
     }
 }
 

@@ -19,7 +19,7 @@ impl Convolution<GatConfig> for GatConv {
 
     fn stack(config: &GatConfig) -> Result<Stack> {
         config.check()?;
-        Ok(Stack { layers: config.layers, in_features: config.in_features, is_fused: config.fused() })
+        Ok(Stack { layers: config.layers, in_features: config.in_features, fused: config.fused() })
     }
 
     fn make(config: &GatConfig, index: usize, vb: VarBuilder<'_>) -> Result<Self> {
@@ -42,6 +42,7 @@ impl Convolution<GatConfig> for GatConv {
     }
 
     fn on_device(&self, at: &Evaluation<'_, GatConfig>) -> Result<Box<dyn cuda::ChainLayer>> {
+        at.config.matmul_precision.check_is_f32("the form for GPUs")?;
         Ok(Box::new(on_device::Layer::new(self, at)?))
     }
 }

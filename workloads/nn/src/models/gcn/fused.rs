@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
+use candle_core::{Result, Tensor, bail};
 
 use super::conv::GcnConv;
 use super::finish::{Dropout, Finish, Fused};
 use crate::kernels::{
-    Buffer, Matrix, MatrixMut, Selected, Workspaces, host_slice, multiply, times, times_into, transposed,
+    Buffer, Matrix, MatrixMut, Selected, Values, Workspaces, host_slice, multiply, times, times_into, transposed,
 };
 use crate::models::chain::{ChainLayer, LayerGradients};
 use gnntop_data::graph::{DropMask, SparseMatrix};
@@ -130,7 +130,8 @@ impl ChainLayer<f32> for Layer {
     }
 
     fn forward(&self, x: Selected<'_, f32>, bias: &[f32]) -> Result<Buffer<f32>> {
-        let projected = self.with_weight(|weight| self.projected(x.values(), weight))?;
+        let x = exact(x)?;
+        let projected = self.with_weight(|weight| self.projected(x, weight))?;
         let mut out = self.take(self.output);
         times_into(self.neighbours.by_row(), None, &projected, self.output, &mut out);
         self.finish.finish(&mut out, bias);
@@ -147,9 +148,17 @@ impl ChainLayer<f32> for Layer {
         let bias = self.finish.gradient(result.unwrap_or_default(), &mut gradient, self.output);
         let mut of_projected = self.take(self.output);
         times_into(self.neighbours.by_column(), None, &gradient, self.output, &mut of_projected);
-        let weights = vec![self.weight_gradient(x.values(), &of_projected)];
+        let weights = vec![self.weight_gradient(exact(x)?, &of_projected)];
         let input = with_input.then(|| self.with_weight(|weight| self.input_gradient(&of_projected, weight)));
         Ok(LayerGradients { input: input.transpose()?, weights, bias })
+    }
+}
+
+/// The numbers of a layer's input, which is the result of another.
+fn exact(x: Selected<'_, f32>) -> Result<&[f32]> {
+    match x.values() {
+        Values::Exact(values) => Ok(values),
+        Values::Rounded(_) => bail!("the layers of a GCN take numbers of f32"),
     }
 }
 

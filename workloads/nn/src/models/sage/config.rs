@@ -2,7 +2,7 @@
 
 use candle_core::{Result, bail};
 
-use crate::kernels::KernelFamily;
+use crate::kernels::{KernelFamily, MatmulPrecision};
 
 /// Sizes of a [`Sage`](super::Sage), and the form in which it is computed. All forms give the same numbers, up to the
 /// order of summation, with the same dropout masks.
@@ -22,6 +22,8 @@ pub struct SageConfig {
     pub kernels: KernelFamily,
     /// One operation after the other, as the formula reads. Otherwise the fused form runs, with [`KernelFamily::Spmm`].
     pub plain: bool,
+    /// What the fused form on the CPU multiplies in its products with weights.
+    pub matmul_precision: MatmulPrecision,
 }
 
 impl Default for SageConfig {
@@ -35,6 +37,7 @@ impl Default for SageConfig {
             dropout: 0.5,
             kernels: KernelFamily::Spmm,
             plain: false,
+            matmul_precision: MatmulPrecision::F32,
         }
     }
 }
@@ -54,13 +57,14 @@ impl SageConfig {
         (0..self.layers).map(|layer| self.widths(layer)).map(|(input, output)| (2 * input + 1) * output).sum()
     }
 
-    /// Whether the fused form runs.
-    pub(super) fn fused(&self) -> bool {
-        !self.plain && self.kernels == KernelFamily::Spmm
+    /// What the products of the fused form multiply, if it runs.
+    pub(super) fn fused(&self) -> Option<MatmulPrecision> {
+        (!self.plain && self.kernels == KernelFamily::Spmm).then_some(self.matmul_precision)
     }
 
     /// # Errors
-    /// A size is 0, or the dropout is not a probability below 1.
+    /// A size is 0, the dropout is not a probability below 1, or form or
+    /// processor lack the precision.
     pub(super) fn check(&self) -> Result<()> {
         if [self.in_features, self.hidden, self.classes, self.layers].contains(&0) {
             bail!("sage: features, hidden width, classes and layers must be at least 1: {self:?}");
@@ -68,7 +72,10 @@ impl SageConfig {
         if !(0.0..1.0).contains(&self.dropout) {
             bail!("sage: dropout must be at least 0 and below 1, not {}", self.dropout);
         }
-        Ok(())
+        if self.fused().is_none() {
+            self.matmul_precision.check_is_f32("the plain form")?;
+        }
+        self.matmul_precision.check()
     }
 }
 

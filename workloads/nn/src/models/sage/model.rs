@@ -24,7 +24,7 @@ impl Convolution<SageConfig> for SageConv {
 
     fn stack(config: &SageConfig) -> Result<Stack> {
         config.check()?;
-        Ok(Stack { layers: config.layers, in_features: config.in_features, is_fused: config.fused() })
+        Ok(Stack { layers: config.layers, in_features: config.in_features, fused: config.fused() })
     }
 
     fn make(config: &SageConfig, index: usize, vb: VarBuilder<'_>) -> Result<Self> {
@@ -42,6 +42,7 @@ impl Convolution<SageConfig> for SageConv {
     }
 
     fn on_device(&self, at: &Evaluation<'_, SageConfig>) -> Result<Box<dyn cuda::ChainLayer>> {
+        at.config.matmul_precision.check_is_f32("the form for GPUs")?;
         Ok(Box::new(on_device::Layer::new(self, at)?))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{Result, Tensor};
 
-use crate::kernels::{Buffer, Lanes, Selected, Workspaces, host_slice};
+use crate::kernels::{Buffer, Lanes, MatmulPrecision, Selected, Workspaces, host_slice};
 use crate::models::chain::{ChainLayer, LayerGradients};
 use crate::models::gat::dropouts::Masks;
 use crate::models::gat::{GatConfig, GatConv, SelfLoops};
@@ -25,6 +25,7 @@ pub(crate) struct Layer<T> {
     pub(super) input_mask: Option<DropMask>,
     pub(super) attention_mask: Option<DropMask>,
     pub(super) output_mask: Option<DropMask>,
+    pub(super) precision: MatmulPrecision,
     /// `W`, `a_src`, `a_dst`.
     weights: [Tensor; 3],
     bias: Tensor,
@@ -70,6 +71,7 @@ impl<T: Lanes> Layer<T> {
             input_mask: input,
             attention_mask: attention,
             output_mask: output,
+            precision: at.config.matmul_precision,
             weights: [conv.weight.contiguous()?, conv.source.contiguous()?, conv.target.contiguous()?],
             bias: conv.bias.clone(),
             workspaces: at.workspaces.clone(),

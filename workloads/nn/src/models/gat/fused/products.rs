@@ -2,7 +2,7 @@
 //! cache.
 
 use super::layer::Layer;
-use crate::kernels::{Lanes, Matrix, MatrixMut, ROWS_AHEAD, Right, Selected, multiply_by};
+use crate::kernels::{Lanes, Matrix, MatrixMut, ROWS_AHEAD, Right, Selected, multiply_by, multiply_rows};
 use gnntop_data::graph::DropMask;
 use gnntop_data::tasks::run_tasks;
 
@@ -13,26 +13,25 @@ impl<T: Lanes> Layer<T> {
     /// `out`, `[sources, columns]`, becomes `x`, `[sources, input]`, after its dropout, times the transpose of `weight`.
     pub(super) fn project(&self, x: Selected<'_, T>, weight: &[T], out: &mut [T]) {
         let (input, columns) = (self.input, self.columns());
-        let weight = &Right::new(Matrix::new(weight, columns, input, input).transposed());
+        let weight = &Right::new(Matrix::new(weight, columns, input, input).transposed(), self.precision);
         run_tasks(out.chunks_mut(ROWS * columns).enumerate(), |(block, out)| {
             let (first, rows) = (block * ROWS, out.len() / columns);
             let out = MatrixMut::new(out, rows, columns, columns);
             let mut copy = self.take(rows * input);
-            let x = match self.input_mask {
-                None => x.block(first, &mut copy),
+            match self.input_mask {
+                None => multiply_rows(out, false, (x, first), weight, &mut copy),
                 Some(mask) => {
                     pulp::Arch::new().dispatch(Drop { mask, first, from: x, to: &mut copy });
-                    &copy
+                    multiply_by(out, false, Matrix::new(&copy, rows, input, input), weight);
                 }
-            };
-            multiply_by(out, false, Matrix::new(x, rows, input, input), weight);
+            }
         });
     }
 
     /// Gradient of `x` from that of the projected features.
     pub(super) fn input_gradient(&self, projected: &[T], weight: &[T], out: &mut [T]) {
         let (input, columns) = (self.input, self.columns());
-        let weight = &Right::new(Matrix::new(weight, columns, input, input));
+        let weight = &Right::new(Matrix::new(weight, columns, input, input), self.precision);
         let tasks = out.chunks_mut(ROWS * input).zip(projected.chunks(ROWS * columns)).enumerate();
         run_tasks(tasks, |(block, (out, projected))| {
             let rows = projected.len() / columns;
@@ -46,7 +45,7 @@ impl<T: Lanes> Layer<T> {
 }
 
 /// Copies rows without the dropped values.
-struct Drop<'a, T> {
+struct Drop<'a, T: Lanes> {
     mask: DropMask,
     /// The first of the rows.
     first: usize,
@@ -62,7 +61,7 @@ impl<T: Lanes> pulp::NullaryFnOnce for Drop<'_, T> {
         let width = self.from.width();
         for (row, to) in (self.first..).zip(self.to.chunks_exact_mut(width)) {
             self.from.prefetch(row + ROWS_AHEAD, 0, width);
-            self.mask.copy((row * width) as u64, self.from.row(row), to);
+            self.from.copy(row, 0..width, Some(self.mask), to);
         }
     }
 }

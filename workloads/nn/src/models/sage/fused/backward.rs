@@ -67,7 +67,7 @@ impl<T: Lanes> Layer<T> {
     /// `out`, `[rows, input]`, becomes `gradient`, `[rows, output]`, times `weight`, or has it added.
     fn times_weight(&self, out: &mut [T], gradient: &[T], weight: &[T], accumulate: bool) {
         let (input, output) = (self.input, self.output);
-        let weight = Right::new(Matrix::new(weight, output, input, input));
+        let weight = Right::new(Matrix::new(weight, output, input, input), self.precision);
         run_tasks(out.chunks_mut(ROWS * input).zip(gradient.chunks(ROWS * output)), |(out, gradient)| {
             let rows = gradient.len() / output;
             let gradient = Matrix::new(gradient, rows, output, output);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{Result, Tensor};
 
-use crate::kernels::{Buffer, Lanes, Selected, Workspaces, host_slice};
+use crate::kernels::{Buffer, Lanes, MatmulPrecision, Selected, Workspaces, host_slice};
 use crate::models::chain::{ChainLayer, LayerGradients};
 use crate::models::layered::Evaluation;
 use crate::models::sage::order::Order;
@@ -20,6 +20,7 @@ pub(crate) struct Layer<T> {
     /// Whether ReLU and dropout follow.
     pub(super) inner: bool,
     pub(super) mask: Option<DropMask>,
+    pub(super) precision: MatmulPrecision,
     /// `W_l` and `W_r`.
     weights: [Tensor; 2],
     bias: Tensor,
@@ -44,6 +45,7 @@ impl<T: Lanes> Layer<T> {
             output: conv.output,
             inner: at.is_inner,
             mask: at.dropout().map(|(probability, seed)| DropMask::new(probability, seed)).transpose()?,
+            precision: at.config.matmul_precision,
             weights: [conv.left.0.contiguous()?, conv.right.contiguous()?],
             bias: conv.left.1.clone(),
             workspaces: at.workspaces.clone(),

@@ -1,7 +1,7 @@
 //! Products of rows with weights, with what follows them while the result is in the cache.
 
 use super::layer::Layer;
-use crate::kernels::{Lanes, Matrix, MatrixMut, Right, Selected, multiply_by};
+use crate::kernels::{Lanes, Matrix, MatrixMut, Right, Selected, multiply_rows};
 use gnntop_data::graph::DropMask;
 use gnntop_data::tasks::run_tasks;
 
@@ -10,7 +10,7 @@ pub(super) const ROWS: usize = 192;
 
 /// One summand of a product: `rows`, `[any, input]`, times the transpose of `weight`, `[output, input]`.
 #[derive(Clone, Copy)]
-pub(super) struct Projection<'a, T> {
+pub(super) struct Projection<'a, T: Lanes> {
     pub(super) rows: Selected<'a, T>,
     pub(super) weight: &'a [T],
 }
@@ -45,13 +45,13 @@ impl<T: Lanes> Layer<T> {
     ) {
         let (input, output) = (self.input, self.output);
         let weights = summands.iter().map(|summand| Matrix::new(summand.weight, output, input, input));
-        let weights: Vec<_> = weights.map(|weight| Right::new(weight.transposed())).collect();
+        let weights: Vec<_> = weights.map(|weight| Right::new(weight.transposed(), self.precision)).collect();
         run_tasks(out.chunks_mut(ROWS * output).enumerate(), |(block, out)| {
             let (first, rows) = (block * ROWS, out.len() / output);
             let mut copy = self.take(rows * input);
             for (index, (summand, weight)) in summands.iter().zip(&weights).enumerate() {
-                let left = Matrix::new(summand.rows.block(first, &mut copy), rows, input, input);
-                multiply_by(MatrixMut::new(out, rows, output, output), accumulate || index > 0, left, weight);
+                let out = MatrixMut::new(out, rows, output, output);
+                multiply_rows(out, accumulate || index > 0, (summand.rows, first), weight, &mut copy);
             }
             pulp::Arch::new().dispatch(Finish { epilogue, output, first: (first * output) as u64, out });
         });
