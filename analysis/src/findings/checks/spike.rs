@@ -90,7 +90,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
             match are_first_waits(evidence, &spikes) {
                 true => finding
                     .with_evidence("each waits for the first batch of an epoch")
-                    .with_advice(epoch_starts::KEEP_WORKERS),
+                    .with_advice(epoch_starts::advice_on_workers(evidence)),
                 false => finding.with_advice("look for work that the program does at that interval"),
             }
         }

@@ -1,5 +1,7 @@
 //! Loops that wait for their input, or make it themselves: which part, and where.
 
+use std::ops::Range;
+
 use gnntop_wire::{Definition, Event, Fact, Origin, SessionInfo, StackSample, Step, StepId};
 
 use super::*;
@@ -294,12 +296,20 @@ fn model_that_warms_up_beside_its_data_still_does() {
     assert_facts(warm, FindingKind::WarmUp, &[(Number::Steps, 20.0)]);
 }
 
-/// Epochs of 20 steps, each of which begins with a long wait, of a program with so many loader workers.
-fn slow_epoch_starts(workers: u64) -> Finding {
+/// Epochs of 20 steps, each of which begins with a long wait, of a program with so many loader workers, one of which has
+/// times as given, in steps.
+fn slow_epoch_starts(workers: u64, worker: &[Range<u64>]) -> Finding {
     let wait = |step: u64| if step.is_multiple_of(20) { 900 * MS } else { MS };
     let plan = |step: u64| StepPlan { epoch: step / 20, ..with_phase("data wait", wait(step)) };
     let mut stream = stream(300, plan, &[]);
     stream.define(Definition::Fact(Fact::LoaderWorkers(workers)));
+    let starts_ns = |step: u64| START_NS + (1..step).map(|step| 34 * MS + MS / 2 + wait(step)).sum::<u64>();
+    for steps in worker {
+        let track = stream.track(TrackRole::Loader, "loader 1 worker 0");
+        for step in steps.clone() {
+            stream.phase(track, 0, "fetch", starts_ns(step), starts_ns(step) + 5 * MS);
+        }
+    }
     with_samples(&mut stream, &[(&["data wait", "main (train.py:9)", "sorted (data.py:13)"], 40)]);
     let found = all_findings(&store_of(stream)).found;
     found.into_iter().find(|finding| finding.kind == FindingKind::DataBound).unwrap()
@@ -307,12 +317,21 @@ fn slow_epoch_starts(workers: u64) -> Finding {
 
 #[test]
 fn wait_at_the_start_of_epochs_is_for_workers_where_there_are_any() {
-    let [none, some] = [0, 2].map(slow_epoch_starts);
+    let [none, some] = [0, 2].map(|workers| slow_epoch_starts(workers, &[]));
     for found in [&none, &some] {
         assert_contains(found, FindingKind::DataBound, &["of the waiting is for the first batch of an epoch"]);
     }
     assert_eq!(none.advice, ["do less at the start of each epoch, above all in sorted (data.py:13)"]);
     assert!(some.advice[0].starts_with("keep the loader's workers"), "{some:#?}");
+}
+
+#[test]
+fn workers_that_are_kept_are_not_to_be_kept() {
+    let each_epoch: Vec<Range<u64>> = (0..15).map(|epoch| epoch * 20 + 1..epoch * 20 + 19).collect();
+    let started_again = slow_epoch_starts(2, &each_epoch);
+    assert!(started_again.advice[0].starts_with("keep the loader's workers"), "{started_again:#?}");
+    let kept = slow_epoch_starts(2, std::slice::from_ref(&(1..300)));
+    assert!(kept.advice[0].starts_with("the loader keeps its workers"), "{kept:#?}");
 }
 
 #[test]

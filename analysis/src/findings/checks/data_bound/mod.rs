@@ -109,7 +109,7 @@ fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, at_starts: Option<f6
     });
     let workers = LoaderWorkers::find(evidence).count as u64;
     if evidence.store.session().loader_workers().unwrap_or(workers) > 0 {
-        return finding.with_advice(epoch_starts::KEEP_WORKERS);
+        return finding.with_advice(epoch_starts::advice_on_workers(evidence));
     }
     finding.with_advice(epoch_starts::advice(SampledPlaces::in_phase(evidence.store, DATA_WAIT).line()))
 }
