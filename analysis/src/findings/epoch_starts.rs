@@ -8,8 +8,7 @@ use super::evidence::StepEvidence;
 /// What to do where loader workers are started again.
 const KEEP_WORKERS: &str = "keep the loader's workers from one epoch to the next (persistent_workers=True)";
 /// What to do where they are kept, but have no batch ready when an epoch begins.
-const LONGER_EPOCHS: &str =
-    "the loader keeps its workers, and has no batch ready when an epoch begins: make epochs longer (num_samples of RandomSampler)";
+const LONGER_EPOCHS: &str = "the loader keeps its workers, and has no batch ready when an epoch begins: make epochs longer (num_samples of RandomSampler)";
 
 /// It is most of a time.
 const MOSTLY: f64 = 0.5;

@@ -1,5 +1,7 @@
 //! Where in the program a finding's time goes: a line of evidence from the stacks taken in it.
 
+use gnntop_wire::phase::{LOADING, TRANSFER};
+
 use super::finding::{Finding, FindingKind, Findings};
 use super::number::Number;
 use super::stated_numbers::StatedNumbers;
@@ -21,16 +23,30 @@ pub(super) fn locate(mut findings: Findings, store: &Store) -> Findings {
     findings
 }
 
-/// The stacks taken in the steps of a finding, or in all steps if it is about the whole run: where the program is without a
-/// step is evidence of nothing else.
+/// The stacks taken in the steps of a finding, or, if it is about the whole run, those taken in what it is about: where the
+/// program is otherwise is evidence of nothing.
 fn stacks_in<'s>(finding: &Finding, store: &'s Store) -> Vec<&'s Stack> {
     if finding.places.is_empty() {
         let end_ns = store.steps().last().map_or(0, |row| row.end_ns());
-        return store.stacks().iter().filter(|stack| stack.t_ns <= end_ns).collect();
+        let is_of_it = |stack: &&Stack| stack.t_ns <= end_ns && is_about(finding.kind, store, stack);
+        return store.stacks().iter().filter(is_of_it).collect();
     }
     let is_there =
         |stack: &&Stack| finding.places.iter().any(|place| (place.start_ns..=place.end_ns).contains(&stack.t_ns));
     store.stacks().iter().filter(is_there).collect()
+}
+
+/// Whether this stack was taken in the time that findings of this kind are about, in all steps.
+fn is_about(kind: FindingKind, store: &Store, stack: &Stack) -> bool {
+    let lane = store.training_track().and_then(|track| track.lane());
+    let Some(lane) = lane.filter(|lane| lane.full_from_ns() <= stack.t_ns) else { return false };
+    let around = lane.enclosing_names(stack.t_ns);
+    let is_in = |phase: &str| around.iter().any(|name| store.name(*name) == phase);
+    match kind {
+        FindingKind::DataBound => LOADING.into_iter().chain([TRANSFER]).any(is_in),
+        FindingKind::Gap => !store.phases().iter().any(|phase| is_in(&phase.text)),
+        _ => false,
+    }
 }
 
 /// A line for what loader workers did, and one for the training thread, which waits for them.
@@ -57,7 +73,29 @@ mod tests {
     use gnntop_wire::{StackThread, TrackRole};
 
     use super::*;
-    use gnntop_fixtures::{START_NS, StreamBuilder, each_item};
+    use crate::findings::judgement::Judgement;
+    use crate::findings::tests::{run, store_of, stream};
+    use gnntop_fixtures::planned::StepPlan;
+    use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
+
+    #[test]
+    fn whole_run_has_the_stacks_of_what_it_is_about() {
+        let plan = |_| StepPlan { gap_ns: 20 * MS, ..StepPlan::default().with_phase("data wait", 20 * MS) };
+        let end_ns = run(20, plan, &[]).steps().all().nth(10).unwrap().end_ns();
+        let mut stream = stream(20, plan, &[]);
+        let track = stream.track(TrackRole::Stacks, "stacks of train");
+        let (in_wait, in_gap) = (end_ns - 45 * MS, end_ns + 10 * MS);
+        for (t_ns, frame) in [(in_wait, "fetch (data.py:2)"), (in_gap, "log (train.py:9)")] {
+            stream.stack(track, t_ns, StackThread::Training, &[frame]);
+        }
+        let found = Judgement::for_steps(&store_of(stream), 0..u64::MAX).findings.found;
+        let places = |kind: FindingKind| {
+            let finding = found.iter().find(|finding| finding.kind == kind).unwrap();
+            finding.evidence.iter().filter(|line| line.contains("taken there")).cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(places(FindingKind::DataBound), ["1 stack taken there: in fetch (data.py:2)"]);
+        assert_eq!(places(FindingKind::Gap), ["1 stack taken there: in log (train.py:9)"]);
+    }
 
     #[test]
     fn stacks_distinguish_loader_and_waiting_thread() {
