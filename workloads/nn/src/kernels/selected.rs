@@ -24,14 +24,6 @@ pub enum Values<'a, T: Wide> {
 }
 
 impl<'a, T: Wide> Values<'a, T> {
-    #[inline(always)]
-    pub(crate) fn len(self) -> usize {
-        match self {
-            Self::Exact(values) => values.len(),
-            Self::Rounded(values) => values.len(),
-        }
-    }
-
     /// The same where `T` is f32; no numbers where it is another type.
     #[inline(always)]
     pub(crate) fn singles(self) -> Values<'a, f32> {

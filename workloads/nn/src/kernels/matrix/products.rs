@@ -70,12 +70,15 @@ impl<'a, T: Element> Right<'a, T> {
     /// If the processor has no products of that precision: see [`MatmulPrecision::check`].
     #[must_use]
     pub fn new(matrix: Matrix<'a, T>, precision: MatmulPrecision) -> Self {
-        let packed = match matrix.singles() {
-            Some(singles) if precision == MatmulPrecision::Bf16 => Packed::Pairs(pairs::Packed::right(singles)),
-            Some(singles) if tiles::pays(matrix.rows, matrix.columns) => Packed::Tiles(tiles::Packed::right(singles)),
-            _ => Packed::AsIs,
+        let singles = matrix.singles();
+        let packed = match precision {
+            MatmulPrecision::Bf16 => singles.map(pairs::Packed::right).map(Packed::Pairs),
+            MatmulPrecision::F32 => {
+                let pays = tiles::pays(matrix.rows, matrix.columns);
+                singles.filter(|_| pays).map(tiles::Packed::right).map(Packed::Tiles)
+            }
         };
-        Self { matrix, packed }
+        Self { matrix, packed: packed.unwrap_or(Packed::AsIs) }
     }
 }
 

@@ -65,9 +65,7 @@ pub(in crate::kernels::matrix) fn multiply<'a>(
         for first in (0..target.row_count()).step_by(ROWS) {
             let rows = ROWS.min(target.row_count() - first);
             for (row, pairs) in (first..first + rows).zip(group.chunks_exact_mut(pairs)) {
-                let row = left(row);
-                assert!(row.len() == right.inner, "inner dimensions differ");
-                match row {
+                match left(row) {
                     // SAFETY: there is a packed operand, so the instructions exist.
                     Values::Exact(row) => unsafe { round_row(row, pairs) },
                     Values::Rounded(row) => join_row(row, pairs),

@@ -37,9 +37,13 @@ pub(super) fn arrange(matrix: Matrix<'_, f32>, first: usize, vectors: usize, lin
     }
 }
 
-/// Writes the pairs of a row; of an odd number of them the last has 0.
+/// Writes the pairs of a row; of an odd number of numbers the last has 0 beside it.
+///
+/// # Panics
+/// If the row has not as many.
 #[target_feature(enable = "avx512f,avx512bf16")]
 pub(super) fn round_row(row: &[f32], pairs: &mut [u32]) {
+    assert!(row.len().div_ceil(2) == pairs.len(), "inner dimensions differ");
     let (blocks, rest) = row.as_chunks::<{ 2 * LANES }>();
     let (whole, last) = pairs.split_at_mut(blocks.len() * LANES);
     for (numbers, pairs) in blocks.iter().zip(whole.as_chunks_mut::<LANES>().0) {
@@ -58,6 +62,7 @@ pub(super) fn round_row(row: &[f32], pairs: &mut [u32]) {
 /// As [`round_row`], of numbers that are rounded.
 #[inline(always)]
 pub(super) fn join_row(row: &[bf16], pairs: &mut [u32]) {
+    assert!(row.len().div_ceil(2) == pairs.len(), "inner dimensions differ");
     let (whole, last) = row.as_chunks::<2>();
     for (pair, to) in whole.iter().zip(&mut *pairs) {
         *to = u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16;
