@@ -84,6 +84,11 @@ impl Loop {
     }
 
     pub(super) fn stepped(&mut self, optimizer: OptimizerId, to: &mut impl Record) -> Option<i32> {
+        // What steps it, such as a gradient scaler, ended before it did: it has raised.
+        if let Some(place) = self.stepping.iter().position(|step| step.optimizer == optimizer) {
+            self.forget_steps(place, to);
+            return None;
+        }
         self.micro_batches = 0;
         let number = self.turn(optimizer, to);
         self.rest(to);

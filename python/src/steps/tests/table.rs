@@ -82,6 +82,18 @@ fn what_follows_gradients_until_backward_is_loss() {
 }
 
 #[test]
+fn scaler_whose_optimizer_raises_makes_no_step() {
+    let mut program = Program::new();
+    for raises in [false, true, false] {
+        program.fetch(None);
+        program.plainly(Work::Forward);
+        program.plainly(Work::Backward);
+        program.does(Work::Optimizer, |program| program.steps(1, None, raises));
+    }
+    assert_eq!(program.to.steps.len(), 2);
+}
+
+#[test]
 fn gradients_set_to_zero_are_the_optimizers() {
     let mut program = Program::new();
     program.does(Work::Fetch, |program| assert!(!program.does(Work::ZeroGrad, |_| ()), "inside of a fetch"));
