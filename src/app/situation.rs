@@ -7,7 +7,7 @@ use super::view::{Axis, LineKind, Panel, View, ViewPart};
 pub enum When {
     /// Nothing: it works everywhere.
     Always,
-    /// The program was started for this view, and has not ended.
+    /// The program was started for this view.
     Started,
     /// Something is open.
     Open,
@@ -165,7 +165,7 @@ pub struct Situation {
     pub stages: bool,
     /// Whether the program has a device timed.
     pub device: bool,
-    /// Whether the program was started for this view, and has not ended.
+    /// Whether the program was started for this view.
     pub started: bool,
     /// Whether something is open, so that views have something to show.
     pub open: bool,

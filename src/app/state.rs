@@ -379,7 +379,7 @@ impl App {
             ranks: self.run.is_parallel(),
             stages: self.run.is_pipeline(),
             device: self.phases().timed_device().is_some(),
-            started: self.may_stop_the_program(),
+            started: self.is_started_here,
             open: !self.sessions.has_nothing_open(),
             table: self.runs.is_offered(),
         }

@@ -503,6 +503,7 @@ mod tests {
         let ended = Status { state: SourceState::Ended("ended".to_owned()), ..live() };
         update(&mut app, Action::Polled { status: ended, changed: true });
         assert_eq!(press(&mut app, Key::Ctrl('c')), Some(Effect::Quit), "there is nothing to ask");
+        assert_eq!(press(&mut app, Key::Char('Q')), Some(Effect::Wait), "pressed a moment too late");
     }
 
     #[test]
