@@ -145,20 +145,32 @@ fn ranks_restarted_by_torchrun_continue() {
     assert!(list.out.contains("2 starts") && list.out.lines().count() == 4, "{}", list.out);
 }
 
-#[test]
-fn lines_continue_with_the_next_start() {
+/// What `gnntop run --plain` prints of a script that trains twice, with these variables set.
+fn lines_of_two_trainings(variables: &str) -> String {
     let sessions = Sessions::new();
     let own = std::env::current_exe().unwrap();
-    let script = format!(
-        "for start in 0 1; do TORCHELASTIC_RESTART_COUNT=$start {} --ignored --exact {TRAINING}; sleep 2; done; true",
-        own.display()
-    );
+    let script =
+        format!("for start in 0 1; do {variables} {} --ignored --exact {TRAINING}; sleep 2; done; true", own.display());
     let mut run = sessions.gnntop(["run", "--plain", "--interval", "0.5", "--", "bash", "-c", &script]);
-    let ran = run.env("TORCHELASTIC_RUN_ID", "plain").env(STEPS, "300").output().unwrap();
-    let out = String::from_utf8_lossy(&ran.stdout);
+    let ran = run.env(STEPS, "300").output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout).into_owned();
     let ends = out.lines().filter(|line| *line == "ended").count();
     let after_the_first = out.lines().skip_while(|line| *line != "ended").skip(1);
     assert!(after_the_first.filter(|line| line.contains(" steps/s, ")).count() > 1 && ends == 2, "{out}");
+    out
+}
+
+#[test]
+fn lines_continue_with_the_next_start() {
+    lines_of_two_trainings("TORCHELASTIC_RUN_ID=plain TORCHELASTIC_RESTART_COUNT=$start");
+}
+
+#[test]
+fn lines_continue_with_the_next_training_of_a_script() {
+    let out = lines_of_two_trainings("");
+    let named = out.lines().filter(|line| line.starts_with("mine (pid ")).collect::<Vec<_>>();
+    assert!(named.len() == 2 && named[0] != named[1], "{out}");
+    assert!(!out.lines().any(|line| line.contains("step 301, ")), "steps are those of each: {out}");
 }
 
 #[test]

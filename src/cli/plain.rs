@@ -146,9 +146,11 @@ impl PlainView {
             let silence = format!("{elapsed}: nothing new for {}", figures::elapsed_time(silence));
             return std::iter::once(silence).chain(hang).collect();
         }
-        let mut facts = facts(self.run.store(), self.interval, self.steps_before);
+        let steps = self.run.store().steps().total();
+        // Fewer than before are another program's.
+        let before = std::mem::replace(&mut self.steps_before, steps);
+        let mut facts = facts(self.run.store(), self.interval, if before > steps { 0 } else { before });
         facts.extend(ranks(&self.run));
-        self.steps_before = self.run.store().steps().total();
         let mut lines = vec![format!("{elapsed}: {}", facts.join(", "))];
         lines.extend(hang);
         self.verdict.1 = self.verdict.1.saturating_add(1);
@@ -192,6 +194,7 @@ impl PlainView {
         if status.state != SourceState::Waiting && self.introduced.as_ref() != Some(&introduction) {
             output::print(&introduction)?;
             self.introduced = Some(introduction);
+            self.verdict = (String::new(), 0);
         }
         Ok(())
     }

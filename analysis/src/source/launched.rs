@@ -1,4 +1,5 @@
-//! A process that may publish a session, now or later: shows its session as soon as it exists, and its hardware until then.
+//! A process that may publish a session, now or later: shows its session as soon as it exists, and its hardware until then. After
+//! the end of a session it shows the next one of what the process starts, such as the next training of a script.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -45,6 +46,13 @@ impl ProgramSession {
         self.find_all().into_iter().min_by_key(|session| (session.info.pid != pid, session.info.start.wall_ns))
     }
 
+    /// The oldest one that was started after this one and still publishes.
+    fn find_after(&mut self, shown: &ListedSession) -> Option<ListedSession> {
+        let start_ns = |session: &ListedSession| session.info.start.wall_ns;
+        let later = self.find_all().into_iter().filter(|session| session.alive && start_ns(session) > start_ns(shown));
+        later.min_by_key(start_ns)
+    }
+
     /// All sessions of the program and of what it has started, in no order.
     pub fn find_all(&mut self) -> Vec<ListedSession> {
         self.pids.extend((self.started)());
@@ -71,7 +79,18 @@ pub struct Launched {
 /// What is currently shown.
 enum LaunchedState {
     Outside(Box<Hardware>),
-    Inside(Box<dyn Source>),
+    Inside {
+        source: Box<dyn Source>,
+        session: ListedSession,
+        /// Whether its end has been shown.
+        has_ended: bool,
+    },
+}
+
+impl LaunchedState {
+    fn inside(session: ListedSession) -> Self {
+        Self::Inside { source: follow(&session), session, has_ended: false }
+    }
 }
 
 impl Launched {
@@ -87,9 +106,13 @@ impl Launched {
     /// Looks for the session; if it exists, shows it from its beginning.
     fn find_session(&mut self, sink: &mut dyn Sink) -> bool {
         self.next_check = Instant::now() + CHECK_INTERVAL;
-        let Some(session) = self.session.find() else { return false };
+        let found = match &self.state {
+            LaunchedState::Outside(_) => self.session.find(),
+            LaunchedState::Inside { session, .. } => self.session.find_after(session),
+        };
+        let Some(session) = found else { return false };
         sink.reset();
-        self.state = LaunchedState::Inside(follow(&session));
+        self.state = LaunchedState::inside(session);
         true
     }
 }
@@ -97,7 +120,14 @@ impl Launched {
 impl Source for Launched {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
         match &mut self.state {
-            LaunchedState::Inside(source) => source.poll(sink, budget),
+            LaunchedState::Inside { source, has_ended, .. } => {
+                let mut progress = source.poll(sink, budget);
+                let ended_before = std::mem::replace(has_ended, matches!(source.status().state, SourceState::Ended(_)));
+                if *has_ended && ended_before && Instant::now() >= self.next_check {
+                    progress.changed |= self.find_session(sink);
+                }
+                progress
+            }
             LaunchedState::Outside(hardware) => {
                 let ended_before = matches!(hardware.status().state, SourceState::Ended(_));
                 let mut progress = hardware.poll(sink, budget);
@@ -113,14 +143,14 @@ impl Source for Launched {
 
     fn status(&self) -> Status {
         match &self.state {
-            LaunchedState::Inside(source) => source.status(),
+            LaunchedState::Inside { source, .. } => source.status(),
             LaunchedState::Outside(hardware) => hardware.status(),
         }
     }
 
     fn control(&mut self, control: Control) {
         match &mut self.state {
-            LaunchedState::Inside(source) => source.control(control),
+            LaunchedState::Inside { source, .. } => source.control(control),
             LaunchedState::Outside(hardware) => hardware.control(control),
         }
     }
@@ -130,6 +160,8 @@ impl Source for Launched {
 mod tests {
     use super::super::fixture::{self, CollectedItems, SessionDir};
     use super::*;
+    use gnntop_wire::put_segment;
+    use std::thread;
 
     #[test]
     fn session_replaces_hardware_when_it_appears() {
@@ -156,6 +188,49 @@ mod tests {
         child.wait().unwrap();
     }
 
+    #[test]
+    fn next_session_replaces_one_that_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut child, process) = fixture::sleeper();
+        let pids = [900_000_001, 900_000_002, 900_000_003];
+        let session =
+            ProgramSession::new(child.id(), UNIX_EPOCH, dir.path().to_owned()).with_started(move || pids.to_vec());
+        let mut source = Launched::watch(process, Launcher::Gnntop, session).unwrap();
+        let publish = |name: &str, pid: u32, later_ns: u64| {
+            let session = SessionDir::create(dir.path(), name, pid);
+            let mut info = fixture::info(name, pid, 0);
+            info.start = fixture::anchor(fixture::START_NS + later_ns);
+            let mut bytes = Vec::new();
+            put_segment(&mut bytes, &info);
+            session.write_segment(0, &bytes);
+            session
+        };
+        let first = publish("pna", pids[0], 0);
+        let mut lock = Some(first.lock());
+        let mut heard = CollectedItems::default();
+        let mut shown = |source: &mut Launched| {
+            source.poll(&mut heard, Duration::from_millis(10));
+            (heard.segments.last().map(|info| info.name.clone()), heard.resets)
+        };
+        while shown(&mut source).0.as_deref() != Some("pna") {}
+        let next = publish("gcn", pids[1], 1_000);
+        let _next_lock = next.lock();
+        publish("vig", pids[2], 500); // has come and gone meanwhile
+        thread::sleep(2 * CHECK_INTERVAL);
+        assert_eq!(shown(&mut source).0.as_deref(), Some("pna"), "it has not ended");
+        lock.take();
+        while !matches!(source.status().state, SourceState::Ended(_)) {
+            shown(&mut source);
+        }
+        let mut now = shown(&mut source);
+        while now.0.is_none() {
+            now = shown(&mut source);
+        }
+        assert_eq!(now, (Some("gcn".to_owned()), 2));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     /// A source whose status says what it was last asked for.
     #[derive(Default)]
     struct ControlledSource(Option<Control>);
@@ -177,10 +252,15 @@ mod tests {
     #[test]
     fn control_reaches_the_session() {
         let dir = tempfile::tempdir().unwrap();
-        let process = Process::find(std::process::id()).unwrap();
-        let session = ProgramSession::new(process.pid(), SystemTime::now(), dir.path().to_owned());
+        let process_id = std::process::id();
+        let process = Process::find(process_id).unwrap();
+        let session = ProgramSession::new(process_id, SystemTime::now(), dir.path().to_owned());
         let mut source = Launched::watch(process, Launcher::Gnntop, session).unwrap();
-        source.state = LaunchedState::Inside(Box::new(ControlledSource::default()));
+        let shown = SessionDir::create(dir.path(), "pna", process_id);
+        shown.write_segment(0, &fixture::segment("pna", process_id, 0));
+        let session = discover::read_own(shown.path()).unwrap();
+        source.state =
+            LaunchedState::Inside { source: Box::new(ControlledSource::default()), session, has_ended: false };
         source.control(Control::Faster);
         assert_eq!(source.status().title, "Some(Faster)");
     }
