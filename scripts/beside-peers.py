@@ -5,7 +5,7 @@ usage: beside-peers.py --peers DIR --pyg PYTHON --dgl PYTHON --graph DIR --image
 
 --peers holds the scripts pna.py, gcn_cora.py, sampled.py and vig.py, which print one JSON line each; --pyg and --dgl
 are Python interpreters that have the libraries. Rows: pna gcn sage gat vig (all of them if none is named), and those
-that need a processor with AVX-512 BF16: sage-bf16 gat-bf16, in which both sides multiply bf16 numbers. Each row runs ours, theirs, ours, theirs, ... and shows medians of the step time and the largest resident memory of either.
+that need a processor with AVX-512 BF16: sage-bf16 gat-bf16 (DGL's GAT refuses bf16). Each row runs ours, theirs, ours, theirs, ... and shows medians of the step time and the largest resident memory of either.
 gnntop is target/release/gnntop, or the program named by the variable GNNTOP.
 """
 import argparse, json, os, resource, statistics, subprocess, sys, tempfile
@@ -33,8 +33,9 @@ def rows(a):
                 [(a.pyg, f"gcn_cora.py --variant {v} --epochs 300 --flush 1 --data {a.cora}") for v in ("eager", "cached", "sparse", "compile")]),
         "sage": (f"sage {sampled}", [(a.dgl, f"{peer} --system dgl --model sage")]),
         "gat": (f"gat {sampled}", [(a.dgl, f"{peer} --system dgl --model gat")]),
-        "sage-bf16": (f"sage {sampled} --matmul-precision bf16", [(a.dgl, f"{peer} --system dgl --model sage --bf16 1")]),
-        "gat-bf16": (f"gat {sampled} --matmul-precision bf16", [(a.dgl, f"{peer} --system dgl --model gat --bf16 1")]),
+        "sage-bf16": (f"sage {sampled} --matmul-precision bf16",
+                      [(a.dgl, f"{peer} --system dgl --model sage{bf16}") for bf16 in ("", " --bf16 1")]),
+        "gat-bf16": (f"gat {sampled} --matmul-precision bf16", [(a.dgl, f"{peer} --system dgl --model gat")]),
         "vig": (f"vig --data {a.images} --workers 0 --batch-size 20 --epochs 1 --steps 12",
                 [(a.pyg, f"vig.py --images 20 --steps 4 --adjacency csr --flush 1 --data {a.images}")]),
     }
