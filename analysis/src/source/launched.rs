@@ -46,10 +46,10 @@ impl ProgramSession {
         self.find_all().into_iter().min_by_key(|session| (session.info.pid != pid, session.info.start.wall_ns))
     }
 
-    /// The oldest one that was started after this one and still publishes.
-    fn find_after(&mut self, shown: &ListedSession) -> Option<ListedSession> {
+    /// The oldest one that was started after this time of the wall clock and still publishes.
+    fn find_after(&mut self, wall_ns: u64) -> Option<ListedSession> {
         let start_ns = |session: &ListedSession| session.info.start.wall_ns;
-        let later = self.find_all().into_iter().filter(|session| session.alive && start_ns(session) > start_ns(shown));
+        let later = self.find_all().into_iter().filter(|session| session.alive && start_ns(session) > wall_ns);
         later.min_by_key(start_ns)
     }
 
@@ -81,16 +81,11 @@ enum LaunchedState {
     Outside(Box<Hardware>),
     Inside {
         source: Box<dyn Source>,
-        session: ListedSession,
+        /// When it was started, by the wall clock.
+        start_ns: u64,
         /// Whether its end has been shown.
         has_ended: bool,
     },
-}
-
-impl LaunchedState {
-    fn inside(session: ListedSession) -> Self {
-        Self::Inside { source: follow(&session), session, has_ended: false }
-    }
 }
 
 impl Launched {
@@ -108,11 +103,12 @@ impl Launched {
         self.next_check = Instant::now() + CHECK_INTERVAL;
         let found = match &self.state {
             LaunchedState::Outside(_) => self.session.find(),
-            LaunchedState::Inside { session, .. } => self.session.find_after(session),
+            LaunchedState::Inside { start_ns, .. } => self.session.find_after(*start_ns),
         };
         let Some(session) = found else { return false };
         sink.reset();
-        self.state = LaunchedState::inside(session);
+        let start_ns = session.info.start.wall_ns;
+        self.state = LaunchedState::Inside { source: follow(&session), start_ns, has_ended: false };
         true
     }
 }
@@ -252,15 +248,11 @@ mod tests {
     #[test]
     fn control_reaches_the_session() {
         let dir = tempfile::tempdir().unwrap();
-        let process_id = std::process::id();
-        let process = Process::find(process_id).unwrap();
-        let session = ProgramSession::new(process_id, SystemTime::now(), dir.path().to_owned());
+        let process = Process::find(std::process::id()).unwrap();
+        let session = ProgramSession::new(process.pid(), SystemTime::now(), dir.path().to_owned());
         let mut source = Launched::watch(process, Launcher::Gnntop, session).unwrap();
-        let shown = SessionDir::create(dir.path(), "pna", process_id);
-        shown.write_segment(0, &fixture::segment("pna", process_id, 0));
-        let session = discover::read_own(shown.path()).unwrap();
         source.state =
-            LaunchedState::Inside { source: Box::new(ControlledSource::default()), session, has_ended: false };
+            LaunchedState::Inside { source: Box::new(ControlledSource::default()), start_ns: 0, has_ended: false };
         source.control(Control::Faster);
         assert_eq!(source.status().title, "Some(Faster)");
     }
