@@ -72,7 +72,7 @@ pub(in crate::kernels::matrix) fn multiply<'a>(
                 }
             }
             for (panel, right) in right.lines.chunks(VECTORS * pairs).enumerate() {
-                let out = Part { target: &mut target, first, rows, column: panel * PANEL, accumulate };
+                let out = ProductTile { target: &mut target, first, rows, column: panel * PANEL, accumulate };
                 // SAFETY: as above.
                 unsafe {
                     match right.len() / pairs {
@@ -88,7 +88,7 @@ pub(in crate::kernels::matrix) fn multiply<'a>(
 }
 
 /// Some rows of some columns of a product.
-struct Part<'a, 'b> {
+struct ProductTile<'a, 'b> {
     target: &'a mut MatrixMut<'b, f32>,
     first: usize,
     rows: usize,
@@ -96,7 +96,7 @@ struct Part<'a, 'b> {
     accumulate: bool,
 }
 
-impl Part<'_, '_> {
+impl ProductTile<'_, '_> {
     /// `left` has [`ROWS`] rows of pairs, `right` has `N` lines for each pair.
     #[target_feature(enable = "avx512f,avx512bf16")]
     fn multiply<const N: usize>(self, left: &[u32], right: &[Line]) {
