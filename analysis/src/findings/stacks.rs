@@ -9,8 +9,7 @@ use crate::figures::count;
 use crate::store::{Stack, Store};
 
 /// Kinds of findings about time spent somewhere in the program.
-const ABOUT_TIME: [FindingKind; 5] =
-    [FindingKind::Spike, FindingKind::Stall, FindingKind::DataBound, FindingKind::Gap, FindingKind::Contention];
+const ABOUT_TIME: [FindingKind; 4] = [FindingKind::Spike, FindingKind::Stall, FindingKind::DataBound, FindingKind::Gap];
 /// Places that are named.
 const NAMED: usize = 3;
 
