@@ -17,9 +17,6 @@ pub enum MatmulPrecision {
 }
 
 impl MatmulPrecision {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::F32, Self::Bf16];
-
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
